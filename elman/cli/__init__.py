@@ -1,0 +1,1 @@
+"""The command line. Thin: it reads options, calls the library, prints."""

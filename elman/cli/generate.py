@@ -1,0 +1,66 @@
+"""`elman generate`: a language model writes."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+
+
+def add_to(app: typer.Typer) -> None:
+    """Put the command in its place."""
+    app.command("generate")(generate)
+
+
+def generate(
+    model: Path = typer.Argument(..., help="The folder of a language model."),
+    prompt: str = typer.Option("", "--prompt", "-p", help="The text to continue; - reads standard input."),
+    label: str | None = typer.Option(None, "--label", help="What to write, for models trained with labels."),
+    length: int = typer.Option(500, "--length", "-n", min=0, help="Tokens to write at most."),
+    samples: int = typer.Option(1, "--samples", min=1, help="How many texts, made as one batch."),
+    temperature: float = typer.Option(1.0, "--temperature", "-t", help="0 always takes the likeliest token."),
+    top_k: int = typer.Option(0, "--top-k", help="Choose among the k likeliest only; 0 is all."),
+    top_p: float = typer.Option(1.0, "--top-p", help="Choose among the likeliest that have this probability together."),
+    repetition_penalty: float = typer.Option(
+        1.0, "--repetition-penalty", help="Above 1, what was said is less likely."
+    ),
+    seed: int | None = typer.Option(None, "--seed", help="The same seed writes the same text."),
+    stop: list[str] = typer.Option([], "--stop", help="End before this text."),
+    exhaustive: bool = typer.Option(False, "--exhaustive", help="Score every text of that length: tiny vocabularies."),
+    as_json: bool = typer.Option(False, "--json", help="One JSON record for each text."),
+) -> None:
+    """Continue a prompt; the text appears as it is made."""
+    from elman.decode import Sampling
+    from elman.tasks.language_model import LanguageModel
+
+    sampling = Sampling(temperature, top_k, top_p, repetition_penalty, seed)
+    found = LanguageModel.load(model)
+    if prompt == "-":
+        prompt = sys.stdin.read()
+    if exhaustive:
+        for text, log_prob in found.exhaustive(prompt, length=length, label=label)[:samples]:
+            typer.echo(json.dumps({"text": text, "log_prob": log_prob}) if as_json else f"{log_prob:9.4f}  {text}")
+        return
+    options: dict[str, Any] = {"label": label, "length": length, "samples": samples, "sampling": sampling, "stop": stop}
+    if as_json or samples > 1 or found.settings.direction == "backward":
+        _print_whole(found, prompt, options, as_json)
+    else:
+        typer.echo(prompt, nl=False)
+        for _, piece in found.stream(prompt, **options):
+            sys.stdout.write(piece)
+            sys.stdout.flush()
+        typer.echo()
+
+
+def _print_whole(model: Any, prompt: str, options: dict[str, Any], as_json: bool) -> None:
+    """Several texts at once cannot stream side by side: each is printed when all are there."""
+    backward = model.settings.direction == "backward"
+    for number, text in enumerate(model.generate(prompt, **options), start=1):
+        whole = text + prompt if backward else prompt + text
+        if as_json:
+            typer.echo(json.dumps({"sample": number, "prompt": prompt, "text": text}, ensure_ascii=False))
+        elif "\n" in whole and options["samples"] > 1:
+            typer.echo(f"--- {number}\n{whole}")
+        else:
+            typer.echo(whole)

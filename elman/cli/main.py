@@ -1,0 +1,66 @@
+"""`elman`: the commands, and what happens when one fails.
+
+A user's mistake is one sentence and exit code 2, a failed run one sentence and 1, an interrupted one 130.
+`--debug`, anywhere on the line, shows the traceback.
+"""
+
+import sys
+from importlib import import_module
+
+import typer
+
+from elman import __version__
+from elman.errors import ElmanError, UserError
+
+app = typer.Typer(
+    name="elman",
+    help="Trains, explains and ships recurrent sequence models for language.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", help="Show the version and stop.", is_eager=True),
+    debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
+) -> None:
+    if version:
+        typer.echo(f"elman {__version__}")
+        raise typer.Exit
+
+
+for module in ("train", "evaluate", "generate", "data", "demo"):
+    import_module(f"elman.cli.{module}").add_to(app)
+
+
+def run() -> None:
+    """The entry point of the `elman` command."""
+    debug = "--debug" in sys.argv
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    try:
+        app(arguments, standalone_mode=True)
+    except (ElmanError, KeyboardInterrupt, BrokenPipeError) as error:
+        if debug:
+            raise
+        sys.exit(_explain(error))
+
+
+def _explain(error: BaseException) -> int:
+    """One sentence on standard error; returns the exit code."""
+    if isinstance(error, BrokenPipeError):  # whoever read our output has had enough
+        sys.stderr.close()
+        return 0
+    if isinstance(error, KeyboardInterrupt):
+        print("elman: interrupted", file=sys.stderr)
+        return 130
+    print(f"elman: {error}", file=sys.stderr)
+    if isinstance(error, UserError):
+        return 2
+    return 130 if type(error).__name__ == "Interrupted" else 1
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,75 @@
+"""`elman train lm`: from text and a recipe to a model folder."""
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from elman.errors import UserError
+
+train_app = typer.Typer(help="Train a model.", no_args_is_help=True)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Put the command in its place."""
+    app.add_typer(train_app, name="train")
+
+
+@train_app.command("lm")
+def train_lm(
+    recipe: str | None = typer.Argument(None, help="A recipe's file, or the name of one that comes with Elman."),
+    train: list[Path] = typer.Option([], "--train", help="Text to train on: files or folders."),
+    dev: list[Path] = typer.Option([], "--dev", help="Held-out text; without it, the end of the training text."),
+    test: list[Path] = typer.Option([], "--test", help="Text for the final score."),
+    settings: list[str] = typer.Option([], "--set", "-s", help="section.key=value, over the recipe."),
+    out: Path = typer.Option(..., "--out", "-o", help="The run's folder."),
+    resume: bool = typer.Option(False, "--resume", help="Go on exactly where the run in the folder stopped."),
+    force: bool = typer.Option(False, "--force", help="Start over in a folder that is not empty."),
+    data_dir: Path | None = typer.Option(None, "--data-dir", help="A folder with corpora, looked in first."),
+) -> None:
+    """Train a language model over characters, bytes, words or sub-words."""
+    from elman.tasks import language
+    from elman.train import Interrupted
+
+    if resume and force:
+        raise UserError("--resume goes on with a run and --force throws it away: give one of them")
+    given = [*settings, *_file_settings(train=train, dev=dev, test=test)]
+    saved = language.saved_recipe(out) if resume else None
+    if resume and saved is None and recipe is None and not given:
+        raise UserError(f"there is no run to resume in {out}")
+    chosen = saved if saved is not None and recipe is None and not given else language.read_recipe(recipe, given)
+    try:
+        report = language.train(chosen, out, resume=resume, force=force, data_dir=data_dir)
+    except Interrupted as stop:
+        raise Interrupted(f"{stop}; go on with: elman train lm --out {out} --resume") from None
+    show_report(report)
+    typer.echo(f"the model is in {out}: try  elman generate {out}")
+
+
+def _file_settings(**splits: list[Path]) -> list[str]:
+    """The user's files as settings, in full so that a run can be resumed from anywhere."""
+    texts = {split: [str(path.resolve()) for path in paths] for split, paths in splits.items() if paths}
+    return [f"data.{split}={_toml_list(paths)}" for split, paths in texts.items()]
+
+
+def _toml_list(paths: list[str]) -> str:
+    quoted = ['"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"' for path in paths]
+    return "[" + ", ".join(quoted) + "]"
+
+
+def show_report(report: dict[str, Any]) -> None:
+    """The scores beside the baselines, as tables."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from elman.tasks.language_report import NAMES, rows
+
+    texts = [name for name, scores in report.items() if isinstance(scores, dict) and "perplexity" in scores]
+    for name in texts:
+        table = Table(title=f"{NAMES.get(name, name)} ({report[name]['tokens']:,} tokens)", title_justify="left")
+        table.add_column("")
+        for column in ("loss (nats)", "perplexity", "bits"):
+            table.add_column(column, justify="right")
+        for row in rows(report, name):
+            table.add_row(*row, style="bold" if row[0] == "this model" else None)
+        Console().print(table)

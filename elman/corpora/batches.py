@@ -1,0 +1,230 @@
+"""Training batches for language models: windows over contiguous streams, or whole lines.
+
+`StreamBatches` cuts a text into B streams and walks through all of them side by side, a window at a time, so that the
+hidden state at the end of one window is where the next begins (here B = 3, windows of 2):
+
+    to be or not to       to be | or not | to      window 1: to be    window 2: or not
+    that is the quest     that is | the quest      targets:  be or    targets:  not to
+    ion whether tis       ion whether | tis
+
+`LineBatches` takes whole documents (names, sentences), shuffled, grouped by length.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+class Ids(Protocol):
+    """Token ids that can be read piece by piece, with the places where documents begin."""
+
+    documents: np.ndarray
+    labels: np.ndarray | None
+
+    def __len__(self) -> int: ...
+
+    def read(self, start: int, stop: int) -> np.ndarray: ...
+
+
+@dataclass
+class Batch:
+    """Inputs, and the token that follows each of them."""
+
+    inputs: Tensor  # B x T
+    targets: Tensor  # B x T
+    place: str  # where the batch comes from, for messages
+    fresh: bool = False  # no state is carried into this batch
+    resets: dict[int, Tensor] = field(default_factory=dict)  # step -> rows whose document begins there
+    lengths: Tensor | None = None  # B, for lines: what comes after is padding
+    labels: Tensor | None = None  # B
+
+    def __str__(self) -> str:
+        return self.place
+
+
+class Reversed:
+    """The same ids from the end to the beginning, for models that read backwards."""
+
+    def __init__(self, ids: Ids) -> None:
+        self.ids = ids
+        self.labels: np.ndarray | None = None
+        # A document that ended at e begins, read backwards, at N - e.
+        self.documents = (len(ids) - np.append(ids.documents[1:], len(ids)))[::-1]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """The ids at backward positions start to stop."""
+        size = len(self.ids)
+        return self.ids.read(size - stop, size - start)[::-1]
+
+
+def window(ids: Ids, start: int, stop: int, start_id: int) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs and targets for the targets at start to stop; before the first token stands `start_id`.
+
+    >>> class Digits:
+    ...     documents, labels = np.array([0]), None
+    ...     def __len__(self): return 10
+    ...     def read(self, start, stop): return np.arange(start, stop)
+    >>> window(Digits(), 0, 3, start_id=99)
+    (array([99,  0,  1]), array([0, 1, 2]))
+    """
+    if start > 0:
+        tokens = ids.read(start - 1, stop)
+    else:
+        tokens = np.concatenate([[start_id], ids.read(0, stop)])
+    return tokens[:-1], tokens[1:]
+
+
+def stack_windows(ids: Ids, starts: np.ndarray, length: int, start_id: int, reset: bool) -> Batch:
+    """One window of `length` from each of several places in the ids."""
+    rows = [window(ids, int(start), int(start) + length, start_id) for start in starts]
+    inputs = torch.from_numpy(np.stack([row[0] for row in rows]).astype(np.int64))  # B x T
+    targets = torch.from_numpy(np.stack([row[1] for row in rows]).astype(np.int64))  # B x T
+    resets = _resets(ids.documents, starts, length) if reset else {}
+    return Batch(inputs, targets, f"tokens {starts[0]} to {starts[0] + length} of stream 1", resets=resets)
+
+
+def _resets(documents: np.ndarray, starts: np.ndarray, length: int) -> dict[int, Tensor]:
+    """For each step at which documents begin, the rows in which they do."""
+    found: dict[int, list[int]] = {}
+    for row, start in enumerate(starts):
+        first, last = np.searchsorted(documents, [start, start + length])
+        for place in documents[first:last]:
+            found.setdefault(int(place - start), []).append(row)
+    return {step: torch.tensor(found[step]) for step in sorted(found)}
+
+
+class StreamBatches:
+    """Windows over B contiguous streams, epoch after epoch; every epoch begins at another offset.
+
+    `bptt`: "regular" windows of `steps`, "random" ones around `steps` (Merity, Keskar, Socher 2017: now and then half
+    as long), or "full": the whole stream is one window.
+    """
+
+    def __init__(
+        self,
+        ids: Ids,
+        batch_size: int,
+        steps: int,
+        *,
+        start_id: int,
+        bptt: Literal["regular", "random", "full"] = "regular",
+        reset_documents: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.ids, self.batch_size, self.steps, self.start_id = ids, batch_size, steps, start_id
+        self.bptt, self.reset_documents, self.seed = bptt, reset_documents, seed
+        self.epoch = self.position = 0
+        self._begin_epoch()
+
+    def _begin_epoch(self) -> None:
+        """Everything random about an epoch follows from the seed and its number."""
+        self.position = 0
+        generator = np.random.default_rng([self.seed, self.epoch])
+        room = len(self.ids) - self.batch_size  # every stream needs at least one token
+        shift = int(generator.integers(0, max(1, min(self.steps, room + 1))))
+        self.length = (len(self.ids) - shift) // self.batch_size
+        self.starts = shift + np.arange(self.batch_size) * self.length
+        self._generator = generator
+
+    @property
+    def progress(self) -> float:
+        """Epochs gone by."""
+        return self.epoch + self.position / self.length
+
+    def _window_length(self) -> int:
+        if self.bptt == "full":
+            return self.length
+        if self.bptt == "regular":
+            return self.steps
+        mean = self.steps if self._generator.random() < 0.95 else self.steps / 2
+        return max(1, round(self._generator.normal(mean, min(5.0, self.steps / 8))))
+
+    def __next__(self) -> Batch:
+        length = min(self._window_length(), self.length - self.position)
+        batch = stack_windows(self.ids, self.starts + self.position, length, self.start_id, self.reset_documents)
+        batch.fresh = self.position == 0
+        self.position += length
+        if self.position >= self.length:
+            self.epoch += 1
+            self._begin_epoch()
+        return batch
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position, and the random generator that the window lengths are drawn from."""
+        return {"epoch": self.epoch, "position": self.position, "random": self._generator.bit_generator.state}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a saved position."""
+        self.epoch = state["epoch"]
+        self._begin_epoch()
+        self.position = state["position"]
+        self._generator.bit_generator.state = state["random"]
+
+
+class LineBatches:
+    """Whole documents, shuffled anew each epoch and grouped by length so that little is padded."""
+
+    GROUP = 50  # batches that are sorted by length together
+
+    def __init__(self, ids: Ids, batch_size: int, *, start_id: int, backward: bool = False, seed: int = 0) -> None:
+        self.ids, self.batch_size, self.start_id, self.backward = ids, batch_size, start_id, backward
+        self.seed = seed
+        self.ends = np.append(ids.documents[1:], len(ids))
+        self.epoch = self.position = 0
+        self._begin_epoch()
+
+    def _begin_epoch(self) -> None:
+        self.position = 0
+        generator = np.random.default_rng([self.seed, self.epoch])
+        order = generator.permutation(len(self.ends))
+        lengths = self.ends - self.ids.documents
+        size = self.batch_size * self.GROUP
+        groups = [order[i : i + size] for i in range(0, len(order), size)]
+        order = np.concatenate([group[np.argsort(lengths[group], kind="stable")] for group in groups])
+        batches = [order[i : i + self.batch_size] for i in range(0, len(order), self.batch_size)]
+        self.batches = [batches[i] for i in generator.permutation(len(batches))]
+
+    @property
+    def progress(self) -> float:
+        """Epochs gone by."""
+        return self.epoch + self.position / len(self.batches)
+
+    def __next__(self) -> Batch:
+        batch = stack_lines(self.ids, self.batches[self.position], self.start_id, self.backward)
+        self.position += 1
+        if self.position >= len(self.batches):
+            self.epoch += 1
+            self._begin_epoch()
+        return batch
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position."""
+        return {"epoch": self.epoch, "position": self.position}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a saved position."""
+        self.epoch = state["epoch"]
+        self._begin_epoch()
+        self.position = state["position"]
+
+
+def stack_lines(ids: Ids, documents: np.ndarray, start_id: int, backward: bool = False) -> Batch:
+    """Some documents as one padded batch; each ends with the end token, which is predicted too."""
+    ends = np.append(ids.documents[1:], len(ids))
+    rows = [ids.read(int(ids.documents[i]), int(ends[i])) for i in documents]
+    if backward:  # the text from its end, and the end token still last
+        rows = [np.append(row[-2::-1], row[-1]) for row in rows]
+    lengths = torch.tensor([len(row) for row in rows])
+    targets = torch.full((len(rows), int(lengths.max())), start_id)  # B x T
+    for index, row in enumerate(rows):
+        targets[index, : len(row)] = torch.from_numpy(row.astype(np.int64))
+    inputs = torch.cat([torch.full((len(rows), 1), start_id), targets[:, :-1]], dim=1)  # B x T
+    labels = None if ids.labels is None else torch.from_numpy(ids.labels[documents].astype(np.int64))
+    place = f"lines {', '.join(str(i + 1) for i in documents[:3])} ..."
+    return Batch(inputs, targets, place, fresh=True, lengths=lengths, labels=labels)

@@ -1,0 +1,81 @@
+"""Bytes of a file to text, in pieces: gzip, encodings, line ends, and what can be wrong with them."""
+
+import codecs
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from elman.errors import UserError
+
+RAW_CHUNK = 1 << 20
+GZIP_MAGIC = b"\x1f\x8b"
+WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def check_encoding(encoding: str) -> str:
+    """The name of `encoding` as Python spells it.
+
+    >>> check_encoding("latin1")
+    'iso8859-1'
+    """
+    try:
+        return codecs.lookup(encoding).name
+    except LookupError as error:
+        raise UserError(f"no such encoding: {encoding!r}; usual ones are utf-8, latin-1, utf-16") from error
+
+
+def raw_chunks(path: Path) -> Iterator[bytes]:
+    """The bytes of a file, unpacked where its first two bytes say gzip."""
+    try:
+        with path.open("rb") as plain:
+            packed = plain.read(2) == GZIP_MAGIC
+            plain.seek(0)
+            source = cast(BinaryIO, gzip.GzipFile(fileobj=plain)) if packed else plain
+            while chunk := source.read(RAW_CHUNK):
+                yield chunk
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UserError(f"{path} is a damaged gzip file: fetch or pack it again") from error
+    except FileNotFoundError as error:
+        raise UserError(f"no such file: {path}") from error
+    except PermissionError as error:
+        raise UserError(f"{path} may not be read: change its permissions (chmod u+r)") from error
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def text_chunks(path: Path, chunks: Iterable[bytes], encoding: str) -> Iterator[str]:
+    """Decode the `chunks` of `path`; CRLF becomes LF, other line ends stay."""
+    utf8 = codecs.lookup(encoding).name == "utf-8"
+    decoder = codecs.getincrementaldecoder("utf-8-sig" if utf8 else encoding)()
+    wide = encoding.startswith(("utf-16", "utf-32"))
+    line, held = 1, ""
+    for chunk in chunks:
+        if not wide and b"\0" in chunk:
+            raise UserError(f"{path} looks like a binary file, not text: {_way_out(chunk, utf8)}")
+        text = held + _decode(decoder, chunk, path, line, encoding)
+        held = "\r" if text.endswith("\r") else ""  # its LF may stand in the next chunk
+        text = text[: len(text) - len(held)].replace("\r\n", "\n")
+        line += text.count("\n")
+        yield text
+    yield held + _decode(decoder, b"", path, line, encoding)
+
+
+def _decode(decoder: codecs.IncrementalDecoder, chunk: bytes, path: Path, line: int, encoding: str) -> str:
+    try:
+        return decoder.decode(chunk, final=not chunk)
+    except UnicodeDecodeError as error:
+        seen = bytes(error.object)
+        line += seen[: error.start].count(b"\n")
+        other = "utf-8" if encoding != "utf-8" else "utf-16" if seen.startswith(WIDE_MARKS) else "latin-1"
+        raise UserError(
+            f"{path}:{line} is not {encoding} (byte 0x{seen[error.start]:02x}): "
+            f"mend the line, or say encoding={other} if the file is that"
+        ) from error
+
+
+def _way_out(chunk: bytes, utf8: bool) -> str:
+    if utf8 and chunk.startswith(WIDE_MARKS):
+        return "say encoding=utf-16 if it is that"
+    return "give a text file"

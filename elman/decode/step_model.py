@@ -1,0 +1,38 @@
+"""What decoding knows of a model: it starts, it steps, and rows of its state can be picked."""
+
+from typing import Protocol, TypeVar
+
+from torch import Tensor
+
+State = TypeVar("State")
+
+
+class StepModel(Protocol[State]):
+    """A model that reads one id a row and says what may come next, with all its memory in an explicit state.
+
+    `step` and `select` leave the state that they are given as it was, and keep nothing on the model, so one
+    model serves several searches at once. Ids and rows arrive on the CPU.
+
+    >>> import torch
+    >>> class Bigram:
+    ...     table = torch.tensor([[0.0, 2.0], [1.0, 0.0]])
+    ...     def start(self, batch_size: int) -> None: return None
+    ...     def step(self, ids: Tensor, state: None) -> tuple[Tensor, None]: return self.table[ids], None
+    ...     def select(self, state: None, rows: Tensor) -> None: return None
+    >>> model: StepModel[None] = Bigram()
+    >>> logits, state = model.step(torch.tensor([1]), model.start(1))
+    >>> logits.tolist()
+    [[1.0, 0.0]]
+    """
+
+    def start(self, batch_size: int) -> State:
+        """The state of `batch_size` rows that have read nothing yet."""
+        ...
+
+    def step(self, ids: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read one id a row (B); give the logits of the next (B x V) and the state after reading."""
+        ...
+
+    def select(self, state: State, rows: Tensor) -> State:
+        """The state of the given rows, in that order; a row may be named several times, or not at all."""
+        ...

@@ -1,0 +1,167 @@
+"""How the recurrence of `RNN`, `LSTM` and `GRU` is computed: the one place where that is chosen.
+
+A backend is a function from a `Call` to the outputs of all steps and the final state. It keeps nothing
+between calls, so one layer can serve several threads.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import dropout
+from torch.nn.utils.rnn import PackedSequence
+
+from elman.nn.cells import Cell, ElmanCell, GRUCell, LSTMCell, State
+from elman.nn.dropout import drop_weight
+from elman.nn.steps import Steps, unroll
+
+Hidden = Tensor | tuple[Tensor, Tensor]
+"""A layer's state as the caller has it: (h, c) for the LSTM, h for the others."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a layer: data with time first, weights as they are to be used, a state that is there."""
+
+    layer: nn.RNNBase
+    weights: list[list[Tensor]]
+    """For each layer and direction: weight_ih, weight_hh, then the biases and weight_hr where it has them."""
+    data: Tensor
+    """T x B x I; packed: N x I."""
+    batch_sizes: Tensor | None
+    state: State
+    """Each part L*D x B x H."""
+
+
+Backend = Callable[[Call], tuple[Tensor, State]]
+
+
+def run_torch(call: Call) -> tuple[Tensor, State]:
+    """PyTorch's own fused kernels."""
+    layer = call.layer
+    kernel = getattr(torch, layer.mode.lower())  # torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu
+    flat = [weight for group in call.weights for weight in group]
+    state = call.state if layer.mode == "LSTM" else call.state[0]
+    options = (flat, layer.bias, layer.num_layers, layer.dropout, layer.training, bool(layer.bidirectional))
+    if call.batch_sizes is None:
+        output, *final = kernel(call.data, state, *options, False)  # False: time comes first
+    else:
+        output, *final = kernel(call.data, call.batch_sizes, state, *options)
+    return output, tuple(final)
+
+
+def run_cells(call: Call) -> tuple[Tensor, State]:
+    """The equations of `elman.nn.cells`, step by step."""
+    layer = call.layer
+    directions = 2 if layer.bidirectional else 1
+    data, finals = call.data, []
+    for depth in range(layer.num_layers):
+        outputs = []
+        for direction in range(directions):
+            index = depth * directions + direction
+            cell = _cell(layer, layer._all_weights[index], call.weights[index])
+            state = tuple(part[index] for part in call.state)
+            output, final = unroll(cell, data, call.batch_sizes, state, reverse=direction == 1)
+            outputs.append(output)
+            finals.append(final)
+        data = torch.cat(outputs, dim=-1)
+        if depth < layer.num_layers - 1:
+            data = dropout(data, layer.dropout, layer.training)
+    return data, tuple(torch.stack(part) for part in zip(*finals, strict=True))
+
+
+def _cell(layer: nn.RNNBase, names: list[str], weights: list[Tensor]) -> Cell:
+    """The cell of one layer and direction, computing with that layer's own weights."""
+    sizes = (weights[0].size(1), layer.hidden_size, layer.bias)
+    cell: Cell
+    # On the meta device the cell's own weights take neither memory nor random numbers.
+    if layer.mode == "LSTM":
+        cell = LSTMCell(*sizes, proj_size=layer.proj_size, device="meta")
+    elif layer.mode == "GRU":
+        cell = GRUCell(*sizes, device="meta")
+    else:
+        cell = ElmanCell(*sizes, nonlinearity=layer.mode.removeprefix("RNN_").lower(), device="meta")
+    own_names = (name.partition("_l")[0] for name in names)  # weight_ih_l0_reverse -> weight_ih
+    return cell.with_weights(**dict(zip(own_names, weights, strict=True)))
+
+
+BACKENDS: dict[str, Backend] = {"torch": run_torch, "cells": run_cells}
+
+
+def check_backend(name: str) -> str:
+    """The name, if it is one of a backend or "auto".
+
+    >>> check_backend("auto")
+    'auto'
+    """
+    if name != "auto" and name not in BACKENDS:
+        raise ValueError(f"unknown backend {name!r}, known are: auto, {', '.join(BACKENDS)}")
+    return name
+
+
+def choose(name: str, device: torch.device) -> Backend:
+    """The backend that a layer with this setting uses for data on this device.
+
+    >>> choose("auto", torch.device("cpu")).__name__
+    'run_torch'
+    """
+    if name == "auto" or device.type == "cuda":
+        return BACKENDS["torch"]
+    return BACKENDS[name]
+
+
+def run(
+    layer: nn.RNNBase,
+    input: Tensor | PackedSequence,
+    hx: Hidden | None,
+    *,
+    backend: str = "auto",
+    weight_dropout: float = 0.0,
+) -> tuple[Tensor | PackedSequence, Hidden]:
+    """Call a layer of `torch.nn` with the backend chosen: its output and final state, in the caller's layout.
+
+    >>> layer = nn.GRU(3, 5)
+    >>> output, h = run(layer, torch.ones(7, 2, 3), None, backend="cells")
+    >>> torch.allclose(output, layer(torch.ones(7, 2, 3))[0], atol=1e-6)
+    True
+    """
+    steps = Steps.of(input, layer.batch_first)
+    layer.check_input(steps.data, steps.batch_sizes)
+    state = _state(layer, steps, hx)
+    weights = [list(_weights(layer, names, weight_dropout)) for names in layer._all_weights]
+    call = Call(layer, weights, steps.data, steps.batch_sizes, state)
+    data, final = choose(backend, steps.data.device)(call)
+    return steps.output(data), _hidden(steps.final_state(final))
+
+
+def _state_shapes(layer: nn.RNNBase, steps: Steps) -> list[tuple[int, int, int]]:
+    count = layer.num_layers * (2 if layer.bidirectional else 1)
+    sizes = [layer.proj_size or layer.hidden_size] + [layer.hidden_size] * (layer.mode == "LSTM")
+    return [(count, steps.batch_size, size) for size in sizes]
+
+
+def _state(layer: nn.RNNBase, steps: Steps, hx: Hidden | None) -> State:
+    """The caller's state in the order of the data, or zeros; RuntimeError where it does not fit the layer."""
+    shapes = _state_shapes(layer, steps)
+    if hx is None:
+        return tuple(steps.data.new_zeros(shape) for shape in shapes)
+    given = (hx,) if isinstance(hx, Tensor) else tuple(hx)
+    if len(given) != len(shapes):
+        raise RuntimeError(f"expected a state of {len(shapes)} tensors, got {len(given)}")
+    state = steps.state(given)
+    for part, shape in zip(state, shapes, strict=True):
+        layer.check_hidden_size(part, shape)
+    return state
+
+
+def _weights(layer: nn.RNNBase, names: list[str], weight_dropout: float) -> Iterator[Tensor]:
+    """The weights of one layer and direction, the recurrent matrix with its mask."""
+    for name in names:
+        weight = getattr(layer, name)
+        recurrent = name.startswith("weight_hh")
+        yield drop_weight(weight, weight_dropout, layer.training) if recurrent else weight
+
+
+def _hidden(state: State) -> Hidden:
+    return state[0] if len(state) == 1 else (state[0], state[1])

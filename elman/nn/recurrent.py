@@ -1,0 +1,227 @@
+"""`Recurrent`: any cell, stacked, in one or two directions, with the dropouts of language models."""
+
+from typing import Any, Literal, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import dropout as plain_dropout
+from torch.nn.utils.rnn import PackedSequence
+
+from elman.nn.backends import Hidden
+from elman.nn.cells import Cell, ChoGRUCell, ElmanCell, GRUCell, LSTMCell, State
+from elman.nn.dropout import check_probability, drop_weight, locked_dropout
+from elman.nn.layers import GRU, LSTM, RNN
+from elman.nn.mutants import MUT1Cell, MUT2Cell, MUT3Cell
+from elman.nn.steps import Steps, unroll
+
+Merge = Literal["concat", "mean"]
+Connections = Literal["plain", "residual", "dense"]
+
+CELLS: dict[str, type[Cell]] = {
+    "elman": ElmanCell,
+    "rnn": ElmanCell,
+    "lstm": LSTMCell,
+    "gru": GRUCell,
+    "gru-cho": ChoGRUCell,
+    "mut1": MUT1Cell,
+    "mut2": MUT2Cell,
+    "mut3": MUT3Cell,
+}
+"""Every cell by its name; "rnn" is another name of "elman"."""
+
+FUSED: dict[type[Cell], type[RNN] | type[LSTM] | type[GRU]] = {ElmanCell: RNN, LSTMCell: LSTM, GRUCell: GRU}
+"""The cells for which there is a layer of `torch.nn`."""
+
+
+class CellLayer(nn.Module):
+    """One layer of any cell in one or two directions, called as a one-layer `torch.nn.GRU` is.
+
+    >>> layer = CellLayer([ChoGRUCell(3, 5), ChoGRUCell(3, 5)])
+    >>> output, h = layer(torch.zeros(7, 2, 3))
+    >>> output.shape, h.shape
+    (torch.Size([7, 2, 10]), torch.Size([2, 2, 5]))
+    """
+
+    def __init__(self, cells: list[Cell], weight_dropout: float = 0.0) -> None:
+        super().__init__()
+        self.cells = nn.ModuleList(cells)
+        self.weight_dropout = check_probability(weight_dropout, "weight_dropout")
+
+    def forward(
+        self, input: Tensor | PackedSequence, hx: Tensor | None = None
+    ) -> tuple[Tensor | PackedSequence, Tensor]:
+        steps = Steps.of(input, batch_first=False)
+        state = None if hx is None else steps.state((hx,))[0]  # D x B x H
+        outputs, finals = [], []
+        for direction, module in enumerate(self.cells):
+            cell = self._dropped(cast(Cell, module))
+            begin = cell.initial_state(steps.batch_size, steps.data) if state is None else (state[direction],)
+            output, (final,) = unroll(cell, steps.data, steps.batch_sizes, begin, reverse=direction == 1)
+            outputs.append(output)
+            finals.append(final)
+        (h,) = steps.final_state((torch.stack(finals),))
+        return steps.output(torch.cat(outputs, dim=-1)), h
+
+    def _dropped(self, cell: Cell) -> Cell:
+        if not self.training or self.weight_dropout == 0:
+            return cell
+        return cell.with_weights(weight_hh=drop_weight(cell.weight_hh, self.weight_dropout, training=True))
+
+
+class Recurrent(nn.Module):
+    """Any cell of `CELLS`, stacked; called as PyTorch's layers are: T x B x I, T x I, or packed.
+
+    `merge` joins the two directions of a layer. `dropout` falls between the layers, `locked_dropout` with one
+    mask for all steps. Connections: "plain", each layer sees the one below; "residual", a layer's input is
+    added to its output where the sizes match; "dense", a layer sees the input and the outputs of all layers
+    below. With `learned_state` the state before the first step is a parameter in place of zeros.
+
+    >>> layer = Recurrent("gru", 3, 5, num_layers=2, connections="residual", batch_first=True)
+    >>> output, h = layer(torch.zeros(2, 7, 3))
+    >>> output.shape, h.shape, layer.output_size
+    (torch.Size([2, 7, 5]), torch.Size([2, 2, 5]), 5)
+    """
+
+    def __init__(
+        self,
+        cell: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        bidirectional: bool = False,
+        merge: Merge = "concat",
+        dropout: float = 0.0,
+        locked_dropout: bool = False,
+        weight_dropout: float = 0.0,
+        connections: Connections = "plain",
+        learned_state: bool = False,
+        proj_size: int = 0,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+    ) -> None:
+        super().__init__()
+        _check_options(cell, num_layers, merge, connections, proj_size)
+        self.cell = cell
+        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        self.bidirectional, self.batch_first = bidirectional, batch_first
+        self.merge, self.connections = merge, connections
+        self.dropout, self.locked_dropout = check_probability(dropout), locked_dropout
+        self.directions = 2 if bidirectional else 1
+        self.state_sizes = (proj_size or hidden_size, hidden_size)[: 2 if cell == "lstm" else 1]
+        """The last dimension of each part of the state."""
+        self.output_size = self.state_sizes[0] * (self.directions if merge == "concat" else 1)
+
+        options: dict[str, Any] = {"bias": bias}
+        if CELLS[cell] is ElmanCell:
+            options["nonlinearity"] = nonlinearity
+        if proj_size:
+            options["proj_size"] = proj_size
+        self.layers = nn.ModuleList(
+            _layer(CELLS[cell], size, hidden_size, self.directions, weight_dropout, options)
+            for size in self._input_sizes()
+        )
+        shapes = [(num_layers * self.directions, 1, size) for size in self.state_sizes if learned_state]
+        self.initial = nn.ParameterList(nn.Parameter(torch.zeros(shape)) for shape in shapes)
+
+    def forward(
+        self, input: Tensor | PackedSequence, state: Hidden | None = None
+    ) -> tuple[Tensor | PackedSequence, Hidden]:
+        """The output of the last layer at every step, and the final state of all layers (L*D x B x H)."""
+        steps = Steps.of(input, self.batch_first)
+        if steps.data.size(-1) != self.input_size:
+            raise RuntimeError(f"expected input of size {self.input_size}, got {steps.data.size(-1)}")
+        begin = self._initial(steps) if state is None else self._given(steps, state)
+        below = output = steps.data
+        finals = []
+        for depth, layer in enumerate(self.layers):
+            if depth > 0:
+                dropped = self._drop(output, steps.batch_sizes)
+                below = torch.cat((below, dropped), dim=-1) if self.connections == "dense" else dropped
+            output, final = self._run(layer, steps, below, self._part(begin, depth))
+            finals.append(final)
+        ends = tuple(torch.cat(parts) for parts in zip(*finals, strict=True))  # each L*D x B x H
+        return steps.output(output), _as_hidden(steps.final_state(ends))
+
+    def _run(self, layer: nn.Module, steps: Steps, below: Tensor, state: State) -> tuple[Tensor, State]:
+        """One layer on the data below it: its output, merged and with its connection, and its final state."""
+        packed = steps.batch_sizes is not None
+        input = PackedSequence(below, steps.batch_sizes) if packed else below
+        output, final = layer(input, _as_hidden(state))
+        data = output.data if packed else output
+        if self.directions == 2 and self.merge == "mean":
+            data = data.unflatten(-1, (2, -1)).mean(dim=-2)
+        if self.connections == "residual" and data.shape == below.shape:
+            data = data + below
+        return data, (final,) if isinstance(final, Tensor) else final
+
+    def _drop(self, data: Tensor, batch_sizes: Tensor | None) -> Tensor:
+        if self.locked_dropout:
+            return locked_dropout(data, self.dropout, self.training, batch_sizes=batch_sizes)
+        return plain_dropout(data, self.dropout, self.training)
+
+    def _input_sizes(self) -> list[int]:
+        """The size of what each layer sees."""
+        if self.connections == "dense":
+            return [self.input_size + depth * self.output_size for depth in range(self.num_layers)]
+        return [self.input_size] + [self.output_size] * (self.num_layers - 1)
+
+    def _initial(self, steps: Steps) -> State:
+        """The state before the first step: learned, or zeros."""
+        count, batch = self.num_layers * self.directions, steps.batch_size
+        if len(self.initial):
+            return tuple(part.expand(count, batch, -1).contiguous() for part in self.initial)
+        return tuple(steps.data.new_zeros(count, batch, size) for size in self.state_sizes)
+
+    def _given(self, steps: Steps, state: Hidden) -> State:
+        parts = steps.state((state,) if isinstance(state, Tensor) else tuple(state))
+        count = self.num_layers * self.directions
+        expected = [(count, steps.batch_size, size) for size in self.state_sizes]
+        shapes = [tuple(part.shape) for part in parts]
+        if shapes != expected:
+            raise RuntimeError(f"expected a state of {expected}, got {shapes}")
+        return parts
+
+    def _part(self, state: State, depth: int) -> State:
+        """The state of one layer, each part D x B x H."""
+        return tuple(part[depth * self.directions : (depth + 1) * self.directions] for part in state)
+
+    def extra_repr(self) -> str:
+        shape = f"{self.cell}, {self.input_size}, {self.hidden_size}, num_layers={self.num_layers}"
+        return shape + (f", bidirectional, merge={self.merge}" if self.bidirectional else "")
+
+
+def _layer(
+    kind: type[Cell],
+    input_size: int,
+    hidden_size: int,
+    directions: int,
+    weight_dropout: float,
+    options: dict[str, Any],
+) -> nn.Module:
+    """One layer: PyTorch's where there is one for the cell, else the cell's own equation step by step."""
+    if kind in FUSED and options.get("nonlinearity") != "logistic":
+        fused = FUSED[kind]
+        return fused(
+            input_size, hidden_size, bidirectional=directions == 2, weight_dropout=weight_dropout, **options
+        )
+    return CellLayer([kind(input_size, hidden_size, **options) for _ in range(directions)], weight_dropout)
+
+
+def _check_options(cell: str, num_layers: int, merge: str, connections: str, proj_size: int) -> None:
+    """ValueError for an option that there is not."""
+    if cell not in CELLS:
+        raise ValueError(f"unknown cell {cell!r}, known are: {', '.join(CELLS)}")
+    if num_layers <= 0:
+        raise ValueError(f"num_layers must be greater than zero, got {num_layers}")
+    if merge not in ("concat", "mean"):
+        raise ValueError(f"merge must be 'concat' or 'mean', got {merge!r}")
+    if connections not in ("plain", "residual", "dense"):
+        raise ValueError(f"connections must be 'plain', 'residual' or 'dense', got {connections!r}")
+    if proj_size and cell != "lstm":
+        raise ValueError(f"proj_size is for the cell 'lstm' only, got it for {cell!r}")
+
+
+def _as_hidden(state: State) -> Hidden:
+    return state[0] if len(state) == 1 else (state[0], state[1])

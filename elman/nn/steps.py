@@ -1,0 +1,118 @@
+"""The sequences that a recurrent layer is called with, in the one layout that it computes in."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence
+
+from elman.nn.cells import Cell, State
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A layer's input with time first, and the way back to the layout that the caller uses.
+
+    >>> steps = Steps.of(torch.zeros(2, 7, 3), batch_first=True)
+    >>> steps.data.shape, steps.batch_size, steps.output(steps.data).shape
+    (torch.Size([7, 2, 3]), 2, torch.Size([2, 7, 3]))
+    """
+
+    data: Tensor
+    """T x B x I; packed: N x I, the steps one after the other, the sequences longest first."""
+    batch_sizes: Tensor | None = None
+    """How many sequences each step of packed data has; None where the data are not packed."""
+    sorted_indices: Tensor | None = None
+    unsorted_indices: Tensor | None = None
+    batched: bool = True
+    batch_first: bool = False
+
+    @classmethod
+    def of(cls, input: Tensor | PackedSequence, batch_first: bool) -> "Steps":
+        """From a packed sequence, T x B x I (B x T x I where batch_first), or T x I without a batch."""
+        if isinstance(input, PackedSequence):
+            return cls(input.data, input.batch_sizes, input.sorted_indices, input.unsorted_indices)
+        if input.dim() == 2:
+            return cls(input.unsqueeze(1), batched=False)
+        if input.dim() != 3:
+            raise ValueError(f"expected input of 2 or 3 dimensions, got {input.dim()}")
+        return cls(input.transpose(0, 1) if batch_first else input, batch_first=batch_first)
+
+    @property
+    def batch_size(self) -> int:
+        """How many sequences there are."""
+        return self.data.size(1) if self.batch_sizes is None else int(self.batch_sizes[0])
+
+    def state(self, given: State) -> State:
+        """The caller's state (L*D x B x H; L*D x H without a batch) in the order of the data."""
+        expected = 3 if self.batched else 2
+        for part in given:
+            if part.dim() != expected:
+                raise RuntimeError(f"expected a state of {expected} dimensions, got {part.dim()}")
+        if not self.batched:
+            return tuple(part.unsqueeze(1) for part in given)
+        return _permute(given, self.sorted_indices)
+
+    def output(self, data: Tensor) -> Tensor | PackedSequence:
+        """The output of all steps in the caller's layout."""
+        if self.batch_sizes is not None:
+            return PackedSequence(data, self.batch_sizes, self.sorted_indices, self.unsorted_indices)
+        if not self.batched:
+            return data.squeeze(1)
+        return data.transpose(0, 1) if self.batch_first else data
+
+    def final_state(self, state: State) -> State:
+        """The state after the last step, as the caller counts the sequences."""
+        if not self.batched:
+            return tuple(part.squeeze(1) for part in state)
+        return _permute(state, self.unsorted_indices)
+
+
+def _permute(state: State, order: Tensor | None) -> State:
+    return state if order is None else tuple(part.index_select(1, order) for part in state)
+
+
+def unroll(
+    cell: Cell, data: Tensor, batch_sizes: Tensor | None, state: State, *, reverse: bool = False
+) -> tuple[Tensor, State]:
+    """Run a cell over all steps: the outputs in the layout of `data`, and the state after the last step.
+
+    >>> from elman.nn.cells import ElmanCell
+    >>> cell = ElmanCell(3, 5)
+    >>> output, (h,) = unroll(cell, torch.ones(7, 2, 3), None, cell.initial_state(2, torch.ones(1)))
+    >>> output.shape, torch.equal(output[-1], h)
+    (torch.Size([7, 2, 5]), True)
+    """
+    projected = cell.project(data)
+    steps = projected.unbind(0) if batch_sizes is None else torch.split(projected, batch_sizes.tolist())
+    if not steps:
+        raise RuntimeError("expected at least one step, got a sequence of length 0")
+    outputs, state = _last_to_first(cell, steps, state) if reverse else _first_to_last(cell, steps, state)
+    return torch.stack(outputs) if batch_sizes is None else torch.cat(outputs), state
+
+
+def _first_to_last(cell: Cell, steps: tuple[Tensor, ...], state: State) -> tuple[list[Tensor], State]:
+    """First step to last. The last sequences end first: what a narrower step leaves off is final."""
+    outputs: list[Tensor] = []
+    ended: list[State] = []
+    for x in steps:
+        if len(x) < len(state[0]):
+            ended.append(tuple(part[len(x) :] for part in state))
+            state = tuple(part[: len(x)] for part in state)
+        state = cell.step(x, state)
+        outputs.append(state[0])
+    parts = zip(state, *reversed(ended), strict=True)
+    return outputs, tuple(torch.cat(part) for part in parts) if ended else state
+
+
+def _last_to_first(cell: Cell, steps: tuple[Tensor, ...], initial: State) -> tuple[list[Tensor], State]:
+    """Last step to first. Shorter sequences join later, each with its own initial state."""
+    outputs: list[Tensor] = []
+    state = tuple(part[: len(steps[-1])] for part in initial)
+    for x in reversed(steps):
+        if len(x) > len(state[0]):
+            joining = (part[len(state[0]) : len(x)] for part in initial)
+            state = tuple(torch.cat(pair) for pair in zip(state, joining, strict=True))
+        state = cell.step(x, state)
+        outputs.append(state[0])
+    return outputs[::-1], state

@@ -1,0 +1,122 @@
+"""What a language model scored, beside its baselines: metrics.json, the model card, the table on the screen."""
+
+import math
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from elman import __version__
+from elman.corpora import IdStream
+from elman.files import write_json, write_text
+from elman.metrics import KneserNey, Scores, unigram_loss
+from elman.tasks.language_model import LanguageModel
+from elman.tasks.language_settings import BaselineSettings, LanguageRecipe
+from elman.train.progress import duration
+
+NAMES = {"dev": "held out", "test": "test"}
+
+
+def evaluate_model(
+    model: LanguageModel, texts: Mapping[str, IdStream], train: IdStream | None, recipe: LanguageRecipe
+) -> dict[str, Any]:
+    """Scores of the model on each text, and of the baselines: n-grams counted on `train`, and frequency alone."""
+    characters = model.tokenizer.settings.kind == "characters"
+    report: dict[str, Any] = {}
+    for name, ids in texts.items():
+        found = model.log_probs(ids)
+        report[name] = Scores.from_total(-float(found.sum()), len(found)).to_dict(characters)
+        counts = model.tokenizer.counts
+        unigram = Scores(unigram_loss(counts, ids.read(0, len(ids))), len(ids))
+        report.setdefault("baselines", {}).setdefault("unigram", {})[name] = unigram.to_dict(characters)
+    if train is not None and recipe.baseline.order and model.settings.kind != "ngram":
+        report["baselines"][f"Kneser-Ney {recipe.baseline.order}-gram"] = _ngram(model, texts, train, recipe.baseline)
+    return report
+
+
+def _ngram(
+    model: LanguageModel, texts: Mapping[str, IdStream], train: IdStream, settings: BaselineSettings
+) -> dict[str, dict[str, float]]:
+    part = train.view(0, min(len(train), settings.tokens))
+    baseline = KneserNey.fit(
+        part.read(0, len(part)),
+        model.tokenizer.size,
+        settings.order,
+        documents=model.reading.documents(part),
+        start_id=model.reading.start_id,
+    )
+    characters = model.tokenizer.settings.kind == "characters"
+    scores = {}
+    for name, ids in texts.items():
+        found = baseline.log_probs(ids.read(0, len(ids)), model.reading.documents(ids))
+        scores[name] = Scores.from_total(-float(found.sum()), len(found)).to_dict(characters)
+    return scores
+
+
+def rows(report: Mapping[str, Any], name: str) -> list[tuple[str, str, str, str]]:
+    """The lines of a table for one text: who, loss, perplexity, bits; the model first."""
+    entries = [("this model", report[name])]
+    entries += [(who, scores[name]) for who, scores in report.get("baselines", {}).items()]
+    return [
+        (who, f"{s['loss']:.4f}", f"{s['perplexity']:,.2f}", f"{_bits(s):.3f}")
+        for who, s in sorted(entries, key=lambda entry: (entry[0] != "this model", entry[1]["loss"]))
+    ]
+
+
+def _bits(scores: Mapping[str, float]) -> float:
+    return scores["loss"] / math.log(2)
+
+
+def write_report(folder: Path, recipe: LanguageRecipe, report: dict[str, Any]) -> None:
+    """metrics.json and README.md, the model card."""
+    report["platform"] = {
+        "elman": __version__,
+        "torch": torch.__version__,
+        "machine": platform.machine(),
+        "threads": torch.get_num_threads(),
+    }
+    write_json(folder / "metrics.json", report)
+    write_text(folder / "README.md", _card(folder, recipe, report))
+
+
+def _card(folder: Path, recipe: LanguageRecipe, report: Mapping[str, Any]) -> str:
+    model, data, run = recipe.model, recipe.data, report["run"]
+    kind = {"recurrent": f"{model.layers} x {model.cell} of {model.hidden}", "ngram": f"{model.order}-grams"}
+    source = f"the corpus `{data.corpus}`" if not data.train else ", ".join(f"`{Path(p).name}`" for p in data.train)
+    lines = [
+        f"# {folder.resolve().name}",
+        "",
+        f"A language model over {recipe.text.kind}: {kind.get(model.kind, f'a window of {model.window}')}, "
+        f"{report['parameters']:,} parameters, reading {model.direction}. Made with Elman {__version__}.",
+        "",
+        f"Trained on {source} for {run['epochs']:.1f} epochs ({run['steps']:,} updates) in {duration(run['seconds'])} "
+        f"at {run['tokens_per_second']:,.0f} tokens a second, {report['platform']['threads']} threads. "
+        "Every setting is in `recipe.toml`.",
+        "",
+    ]
+    for name in (name for name in NAMES if name in report):
+        tokens = report[name]["tokens"]
+        lines += [
+            f"## Scores, {NAMES[name]} ({tokens:,} tokens)",
+            "",
+            "| | loss (nats) | perplexity | bits |",
+        ]
+        lines += ["|---|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows(report, name)), ""]
+    label = ' --label "..."' if data.label_column else ""
+    lines += [
+        "## Use",
+        "",
+        "```",
+        f'elman generate {folder.name} --prompt ""{label}',
+        f"elman evaluate {folder.name} FILE",
+        "```",
+        "",
+        "```python",
+        "import elman",
+        f'model = elman.load("{folder.name}")',
+        f"model.generate(length=100{', label=...' if data.label_column else ''})",
+        "```",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,184 @@
+"""What every tokenizer can do: text to ids and back, and to a file and back."""
+
+import json
+import unicodedata
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Protocol, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import ValidationError
+
+from elman.errors import UserError
+from elman.files import write_text
+from elman.text.settings import TokenizerSettings
+
+FORMAT_VERSION = 1
+
+
+class TextStream(Protocol):
+    """Decodes one id at a time, for text that appears while it is made."""
+
+    def push(self, token: int) -> str:
+        """The text that is certain now that `token` has come."""
+        ...
+
+    def finish(self) -> str:
+        """What was held back, as far as it can be read."""
+        ...
+
+
+class Tokenizer(ABC):
+    """Text to ids and back; ids follow the special tokens in order of falling training frequency.
+
+    `tokens` are for people to read, `counts` is how often each id stood in the training text.
+
+    >>> from elman.text import TokenizerSettings, fit_tokenizer
+    >>> tokenizer = fit_tokenizer(TokenizerSettings(), ["hello"])
+    >>> tokenizer.tokens
+    ['<unk>', '<eos>', 'l', 'e', 'h', 'o']
+    >>> tokenizer.encode("hole").tolist()
+    [4, 5, 2, 3]
+    >>> tokenizer.decode([4, 5, 2, 3])
+    'hole'
+    >>> tokenizer.unknown("help!")
+    ['p', '!']
+    """
+
+    unk_id = 0
+    eos_id = 1
+
+    def __init__(self, settings: TokenizerSettings, tokens: list[str], counts: ArrayLike) -> None:
+        self.settings = settings
+        self.tokens = tokens
+        self.counts: NDArray[np.int64] = np.asarray(counts, dtype=np.int64)
+        if self.counts.shape != (len(tokens),):
+            raise ValueError(f"{len(tokens)} tokens but {self.counts.size} counts")
+        self._ready: Callable[[str], str] = normaliser(settings)
+
+    @property
+    def size(self) -> int:
+        """V, the number of ids."""
+        return len(self.tokens)
+
+    def special_id(self, token: str) -> int:
+        """The id of a special token such as `<pad>`."""
+        return self.settings.special_tokens.index(token)
+
+    @abstractmethod
+    def encode(self, text: str) -> NDArray[np.int64]:
+        """The ids of `text`; what has no id becomes `<unk>`."""
+
+    @abstractmethod
+    def stream(self) -> TextStream:
+        """A decoder that takes one id at a time; its pieces joined are what `decode` gives."""
+
+    @abstractmethod
+    def unknown(self, text: str) -> list[str]:
+        """The distinct characters or words of `text` that have no id, in order of appearance."""
+
+    def decode(self, ids: ArrayLike) -> str:
+        """The text of `ids`."""
+        stream = self.stream()
+        return "".join(map(stream.push, id_list(ids))) + stream.finish()
+
+    @abstractmethod
+    def _payload(self) -> dict[str, Any]:
+        """What `_restore` needs besides settings and counts."""
+
+    @classmethod
+    @abstractmethod
+    def _restore(cls, settings: TokenizerSettings, counts: list[int], payload: dict[str, Any]) -> Self:
+        """The tokenizer that `_payload` was taken from."""
+
+    def to_json(self) -> str:
+        """The whole tokenizer as the text of a `tokenizer.json`."""
+        value = {
+            "format": "elman-tokenizer",
+            "version": FORMAT_VERSION,
+            "settings": self.settings.model_dump(mode="json"),
+            "counts": self.counts.tolist(),
+            **self._payload(),
+        }
+        return json.dumps(value, ensure_ascii=True) + "\n"
+
+    def fingerprint(self) -> str:
+        """A short hash that differs wherever the ids could."""
+        return blake2b(self.to_json().encode(), digest_size=16).hexdigest()
+
+    def save(self, path: Path | str) -> None:
+        """Write `tokenizer.json`, whole or not at all."""
+        write_text(Path(path), self.to_json())
+
+    @staticmethod
+    def from_json(text: str, where: str = "the tokenizer") -> "Tokenizer":
+        """The tokenizer of a `to_json`; `where` names it in error messages."""
+        from elman.text.kinds import KINDS  # the kinds derive from this class
+
+        damaged = (
+            f"{where} is damaged, not a tokenizer of Elman's; take it again from where the model was trained"
+        )
+        try:
+            value = json.loads(text)
+            version = value["version"]
+            if value["format"] != "elman-tokenizer" or not isinstance(version, int):
+                raise UserError(damaged)
+            if version > FORMAT_VERSION:
+                raise UserError(
+                    f"{where} was written by a newer Elman (tokenizer version {version}, this one reads "
+                    f"up to {FORMAT_VERSION}): upgrade elman to use it"
+                )
+            settings = TokenizerSettings.model_validate(value["settings"])
+            return KINDS[settings.kind]._restore(settings, value["counts"], value)
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, ValidationError) as error:
+            raise UserError(damaged) from error
+
+    @staticmethod
+    def load(path: Path | str) -> "Tokenizer":
+        """Read a `tokenizer.json`."""
+        path = Path(path)
+        try:
+            return Tokenizer.from_json(path.read_text(encoding="utf-8"), where=str(path))
+        except FileNotFoundError as error:
+            raise UserError(f"no such file: {path}; a model folder holds a tokenizer.json") from error
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"{path} cannot be read: {error}") from error
+
+
+def id_list(ids: ArrayLike) -> list[int]:
+    """Ids in whatever form they come, as a flat list of Python integers."""
+    return cast(list[int], np.asarray(ids).ravel().tolist())
+
+
+def by_frequency(
+    counts: Iterable[tuple[Any, int]], settings: TokenizerSettings
+) -> tuple[list[Any], list[int], int]:
+    """Units in order of falling count within `min_count` and `size`; their counts; how much was left over.
+
+    Equal counts stand in the order of the units themselves, so that a vocabulary does not depend on chance.
+    """
+    ordered = sorted(counts, key=lambda pair: (-pair[1], pair[0]))
+    room = len(ordered) if settings.size is None else settings.size - len(settings.special_tokens)
+    kept = [pair for pair in ordered if pair[1] >= settings.min_count][: max(room, 0)]
+    left = sum(count for _, count in ordered) - sum(count for _, count in kept)
+    return [unit for unit, _ in kept], [count for _, count in kept], left
+
+
+def special_counts(settings: TokenizerSettings, unk: int, eos: int) -> list[int]:
+    """Training counts of the special tokens."""
+    return [unk, eos, *[0] * len(settings.specials)]
+
+
+def normaliser(settings: TokenizerSettings) -> Callable[[str], str]:
+    """What is done to every text before it is cut: Unicode normal form, lower case."""
+    form, lowercase = settings.normalise, settings.lowercase
+
+    def ready(text: str) -> str:
+        if form != "none":
+            text = unicodedata.normalize(form, text)
+        return text.lower() if lowercase else text
+
+    return ready

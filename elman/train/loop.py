@@ -1,0 +1,245 @@
+"""The training loop: one for all tasks.
+
+    Trainer(task, settings, folder).run()                 # a new run
+    Trainer(task, settings, folder).run(resume=True)      # goes on exactly where it stopped
+
+What a run depends on is all in `Trainer._state`: network, optimizer, averages, position in the data, carried hidden
+state, random states, counts. It is saved as one file, so that a run killed at any moment ends with the same weights,
+to the byte, as one that was never interrupted.
+"""
+
+import math
+import random
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import torch
+
+from elman.errors import ElmanError, RunError
+from elman.train.checkpoint import load_checkpoint, save_checkpoint
+from elman.train.log import RunLog, draw_curves
+from elman.train.optimizer import Average, clip, make_optimizer
+from elman.train.progress import Reporter
+from elman.train.recipe import TrainSettings
+from elman.train.schedule import learning_rate
+from elman.train.task import Task
+
+
+class Interrupted(ElmanError):
+    """The run was asked to stop (SIGINT, SIGTERM) and saved itself first."""
+
+
+def seed_everything(seed: int) -> None:
+    """Start every random generator that a run may draw from."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+
+
+class Trainer:
+    """Trains one task into one folder."""
+
+    def __init__(self, task: Task, settings: TrainSettings, folder: Path, reporter: Reporter | None = None) -> None:
+        self.task, self.settings, self.folder = task, settings, folder
+        self.reporter = reporter or Reporter()
+        self.parameters = [p for p in task.network.parameters() if p.requires_grad]
+        self.optimizer = make_optimizer(settings, task.network)
+        self.average = Average(settings, task.network)
+        self.batches = task.batches()
+        self.hidden: Any = None
+        self.step = 0
+        self.seconds = 0.0  # of training, over all interruptions
+        self.tokens = 0
+        self.losses: list[float] = []  # held-out loss of every evaluation
+        self.plateaus = 0
+        self._recent: list[tuple[float, int]] = []  # (loss, tokens) since the last log record
+        self._stop_signal: int | None = None
+
+    @property
+    def checkpoint_path(self) -> Path:
+        """The one file that a run resumes from."""
+        return self.folder / "checkpoint" / "state.safetensors"
+
+    @property
+    def fraction(self) -> float:
+        """How much of the whole run is done, from 0 to 1."""
+        if self.settings.steps is not None:
+            return self.step / self.settings.steps
+        # Batches do not divide an epoch evenly; without the rounding a run could end one update late.
+        return min(1.0, round(self.batches.progress, 9) / self.settings.epochs)
+
+    def run(self, resume: bool = False) -> None:
+        """Train to the end; the folder then holds the best model, the log and the curves."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        log = RunLog(self.folder, self.settings.tensorboard)
+        if resume:
+            self._restore(load_checkpoint(self.checkpoint_path))
+        log.rewind(self.step)
+        with self.reporter, self._stopping_gently():
+            self._train(log)
+        if self._out_of_patience():
+            self.reporter.say(f"stopped early: no improvement in {self.settings.patience} evaluations")
+        log.close()
+        draw_curves(self.folder)
+
+    def _train(self, log: RunLog) -> None:
+        """Update, log, evaluate, save, until the end, a plateau or a signal."""
+        last_save = last = time.monotonic()
+        while self.fraction < 1.0 and not self._out_of_patience():
+            epoch = int(self.batches.progress)
+            rate, norm = self._update()
+            now = time.monotonic()
+            self.seconds, last = self.seconds + now - last, now
+            if self.step % self.settings.log_every == 0:
+                self._log_step(log, rate, norm)
+            evaluated = self._evaluation_due(epoch)
+            if evaluated:
+                self._evaluate(log)
+            if evaluated or self._stop_signal or now - last_save >= self.settings.checkpoint_seconds:
+                save_checkpoint(self.checkpoint_path, self._state())
+                last_save = time.monotonic()
+            now = time.monotonic()
+            self.seconds, last = self.seconds + now - last, now
+            if self._stop_signal:
+                raise Interrupted(f"stopped at step {self.step}, {self.fraction:.0%} of the run; everything is saved")
+
+    def _update(self) -> tuple[float, float]:
+        """One step of the optimizer; returns the learning rate and the gradient's norm."""
+        self.task.network.train()
+        rate = learning_rate(self.settings, self.step, self.fraction, self.plateaus)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.zero_grad(set_to_none=True)
+        for _ in range(self.settings.accumulate):
+            batch = next(self.batches)
+            loss = self.task.loss(batch, self.hidden)
+            self._refuse_nan(loss.mean.item(), "loss", batch)
+            (loss.mean / self.settings.accumulate).backward()  # type: ignore[no-untyped-call]
+            self.hidden = loss.state
+            self.tokens += loss.tokens
+            self._recent.append((loss.mean.item(), loss.tokens))
+        norm = clip(self.settings, self.parameters)
+        self._refuse_nan(norm, "gradient", batch)
+        self.optimizer.step()
+        self.average.update()
+        self.step += 1
+        return rate, norm
+
+    def _refuse_nan(self, value: float, what: str, batch: Any) -> None:
+        if not math.isfinite(value):
+            kept = f"the last good checkpoint is {self.checkpoint_path}" if self.checkpoint_path.exists() else ""
+            raise RunError(
+                f"training stopped at step {self.step + 1}: the {what} is {value} in batch {batch}; "
+                f"try a lower train.lr or train.clip_norm{'; ' if kept else ''}{kept}"
+            )
+
+    def _log_step(self, log: RunLog, rate: float, norm: float) -> None:
+        tokens = sum(count for _, count in self._recent)
+        loss = sum(value * count for value, count in self._recent) / max(tokens, 1)
+        speed = self.tokens / max(self.seconds, 1e-9)
+        left = self.seconds * (1 - self.fraction) / max(self.fraction, 1e-9)
+        self._recent.clear()
+        epoch = self.batches.progress
+        log.add("train", self.step, loss=loss, lr=rate, grad_norm=norm, epoch=epoch, seconds=self.seconds)
+        self.reporter.step(self.step, self.fraction, loss, speed, left)
+
+    def _evaluation_due(self, epoch: int) -> bool:
+        if self.fraction >= 1.0:
+            return True
+        every = self.settings.evaluate_every
+        return self.step % every == 0 if every else int(self.batches.progress) > epoch
+
+    def _evaluate(self, log: RunLog) -> None:
+        """Score the held-out part; keep the model if it is the best so far."""
+        self.task.network.eval()
+        with self.average.applied(), torch.no_grad():
+            scores = self.task.evaluate()
+            loss = scores["loss"]
+            best = loss < min(self.losses, default=math.inf)
+            if best or not self.losses:
+                self.task.save(self.folder)
+        self._react(loss, best)
+        log.add("dev", self.step, **scores, seconds=self.seconds)
+        self.reporter.evaluation(self.step, scores, best)
+
+    def _react(self, loss: float, best: bool) -> None:
+        """Lower the rate or start averaging where the held-out loss stands still."""
+        wait = self.settings.average_patience
+        stalled = len(self.losses) > wait and loss > min(self.losses[:-wait])
+        if self.settings.average == "triggered" and not self.average.active and stalled:
+            self.average.start()
+            self.reporter.say(f"step {self.step}  averaging the weights from here on")
+        if not best:
+            self.plateaus += 1
+        self.losses.append(loss)
+
+    def _out_of_patience(self) -> bool:
+        patience = self.settings.patience
+        return patience > 0 and len(self.losses) - 1 - int(np.argmin(self.losses or [0])) >= patience
+
+    def _state(self) -> dict[str, Any]:
+        """All that the rest of the run depends on."""
+        kind, keys, position, has_gauss, cached = np.random.get_state()
+        return {
+            "network": self.task.network.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "average": self.average.state_dict(),
+            "batches": self.batches.state_dict(),
+            "hidden": self.hidden,
+            "step": self.step,
+            "seconds": self.seconds,
+            "tokens": self.tokens,
+            "losses": self.losses,
+            "plateaus": self.plateaus,
+            "recent": [list(pair) for pair in self._recent],
+            "random": {
+                "torch": torch.get_rng_state(),
+                "numpy": [
+                    str(kind),
+                    torch.from_numpy(np.asarray(keys)),
+                    int(position),
+                    int(has_gauss),
+                    float(cached),
+                ],
+                "python": random.getstate(),
+            },
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.task.network.load_state_dict(state["network"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.average.load_state_dict(state["average"])
+        self.batches.load_state_dict(state["batches"])
+        self.hidden = state["hidden"]
+        self.step, self.seconds, self.tokens = state["step"], state["seconds"], state["tokens"]
+        self.losses, self.plateaus = state["losses"], state["plateaus"]
+        self._recent = [(loss, tokens) for loss, tokens in state["recent"]]
+        torch.set_rng_state(state["random"]["torch"])
+        kind, keys, position, has_gauss, cached = state["random"]["numpy"]
+        np.random.set_state((kind, keys.numpy(), position, has_gauss, cached))
+        random.setstate(state["random"]["python"])
+
+    @contextmanager
+    def _stopping_gently(self) -> Iterator[None]:
+        """SIGINT and SIGTERM are noted, and acted on after the step; a second one acts at once."""
+
+        def note(number: int, frame: FrameType | None) -> None:
+            self._stop_signal = number
+            signal.signal(number, previous[number])
+
+        previous: dict[int, Any] = {}
+        # Only the main thread may set handlers; a trainer in another thread is its owner's to stop.
+        with suppress(ValueError):
+            for number in (signal.SIGINT, signal.SIGTERM):
+                previous[number] = signal.signal(number, note)
+        try:
+            yield
+        finally:
+            for caught, handler in previous.items():
+                signal.signal(caught, handler)

@@ -1,0 +1,189 @@
+"""Recipes: the settings of a run, in TOML, checked before anything starts.
+
+A task declares its recipe as a pydantic model made of `Section`s. Every mistake is answered with one sentence that
+names the key, and the nearest right key where one is misspelt.
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from elman.errors import UserError, nearest
+
+
+class Section(BaseModel):
+    """A group of keys in a recipe; keys that it does not know are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class TrainSettings(Section):
+    """How to train: shared by every task.
+
+    >>> TrainSettings(optimizer="sgd", lr=20.0, schedule="plateau").epochs
+    10
+    """
+
+    optimizer: Literal["sgd", "adam", "adamw", "adagrad"] = "adam"
+    lr: float = Field(2e-3, gt=0)
+    betas: tuple[float, float] = (0.9, 0.999)
+    momentum: float = Field(0.0, ge=0, lt=1)
+    weight_decay: float = Field(0.0, ge=0)
+    schedule: Literal["constant", "linear", "cosine", "exponential", "plateau"] = "cosine"
+    final_lr: float = Field(0.0, ge=0, description="fraction of lr at the end of linear, cosine, exponential")
+    warmup: int = Field(0, ge=0, description="steps of linear growth from nothing to lr")
+    plateau_factor: float = Field(0.25, gt=0, lt=1, description="lr is multiplied by this on a plateau")
+    epochs: float = Field(10, gt=0)
+    steps: int | None = Field(None, gt=0, description="stop after so many updates instead of epochs")
+    clip_norm: float | None = Field(1.0, gt=0)
+    clip_value: float | None = Field(None, gt=0)
+    accumulate: int = Field(1, ge=1, description="batches whose gradients make one update")
+    average: Literal["none", "ema", "triggered"] = "none"
+    average_decay: float = Field(0.999, gt=0, lt=1, description="of the moving average (ema)")
+    average_patience: int = Field(5, ge=1, description="evaluations without improvement that start averaging")
+    evaluate_every: int = Field(0, ge=0, description="steps; 0 is once an epoch")
+    patience: int = Field(0, ge=0, description="evaluations without improvement before stopping; 0 is never")
+    checkpoint_seconds: float = Field(60, ge=0)
+    log_every: int = Field(50, ge=1)
+    seed: int = Field(1, ge=0, lt=2**63)
+    threads: int = Field(0, ge=0, description="0 is as many as PyTorch picks")
+    tensorboard: bool = False
+
+    @model_validator(mode="after")
+    def _betas_in_range(self) -> "TrainSettings":
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError("betas should be at least 0 and less than 1")
+        return self
+
+
+R = TypeVar("R", bound=Section)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file; a UserError names the place of a mistake."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"no recipe at {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read the recipe {path}: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path} is not valid TOML: {error}") from None
+
+
+def apply_overrides(tables: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
+    """The recipe with `section.key=value` texts laid over it; values are TOML, or plain text where that fails.
+
+    >>> apply_overrides({"model": {"hidden": 128}}, ["model.hidden=256", "model.cell=gru"])
+    {'model': {'hidden': 256, 'cell': 'gru'}}
+    """
+    result = {key: dict(value) if isinstance(value, Mapping) else value for key, value in tables.items()}
+    for override in overrides:
+        name, equals, text = override.partition("=")
+        if not equals or not name.strip():
+            raise UserError(f"'{override}' is no setting: write section.key=value")
+        *sections, key = name.strip().split(".")
+        table = result
+        for section in sections:
+            table = table.setdefault(section, {})
+            if not isinstance(table, dict):
+                raise UserError(f"'{name.strip()}': '{section}' is a value, not a section")
+        table[key] = _toml_value(text.strip())
+    return result
+
+
+def _toml_value(text: str) -> Any:
+    if text.lower() in ("none", "null"):
+        return None
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def parse(kind: type[R], tables: Mapping[str, Any], where: str = "the recipe") -> R:
+    """Check `tables` against the recipe model `kind`; the first mistake becomes one sentence."""
+    try:
+        return kind.model_validate(tables)
+    except ValidationError as error:
+        raise UserError(f"{where}: {_explain(kind, error)}") from None
+
+
+def _explain(kind: type[BaseModel], error: ValidationError) -> str:
+    first = error.errors()[0]
+    place = [str(part) for part in first["loc"]]
+    name = ".".join(place)
+    if first["type"] == "extra_forbidden":
+        return f"unknown key '{name}': {nearest(name, known_keys(kind))}"
+    message = first["msg"].removeprefix("Value error, ").replace("Input should be", "should be")
+    if not name:
+        return message
+    return f"'{name}' = {first['input']!r}: {message[0].lower()}{message[1:]}"
+
+
+def known_keys(kind: type[BaseModel], prefix: str = "") -> list[str]:
+    """Every key of a recipe, dotted: what `-s` accepts."""
+    keys: list[str] = []
+    for name, field in kind.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            keys += known_keys(field.annotation, f"{prefix}{name}.")
+        else:
+            keys.append(f"{prefix}{name}")
+    return keys
+
+
+def differences(old: Section, new: Section) -> list[str]:
+    """What changed between two recipes, as `key: old -> new`."""
+    before, after = _flatten(old.model_dump()), _flatten(new.model_dump())
+    return [f"{key}: {before[key]!r} -> {after[key]!r}" for key in before if before[key] != after.get(key)]
+
+
+def _flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            flat |= _flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def to_toml(recipe: Section) -> str:
+    """The recipe as TOML text, every key written out; keys without a value are left out.
+
+    >>> class Tiny(Section):
+    ...     train: TrainSettings = TrainSettings()
+    >>> parse(Tiny, tomllib.loads(to_toml(Tiny()))) == Tiny()
+    True
+    """
+    tables = recipe.model_dump(mode="json")
+    top = [f"{key} = {_toml(value)}" for key, value in tables.items() if _is_plain(value)]
+    sections = [
+        "\n".join([f"\n[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items() if _is_plain(value))])
+        for name, table in tables.items()
+        if isinstance(table, dict)
+    ]
+    return "\n".join([*top, *sections]) + "\n"
+
+
+def _is_plain(value: Any) -> bool:
+    return value is not None and not isinstance(value, dict)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return '"' + "".join(_escape(character) for character in value) + '"'
+    if isinstance(value, list):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    return repr(value)
+
+
+def _escape(character: str) -> str:
+    if character in '"\\':
+        return "\\" + character
+    return character if character.isprintable() else f"\\U{ord(character):08X}"

@@ -1,0 +1,55 @@
+"""What the training loop knows of a task: its batches, its loss, its evaluation, how it is kept."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from torch import Tensor, nn
+
+
+@dataclass
+class Loss:
+    """What one batch gave.
+
+    `mean` is differentiable, per token; `tokens` is how many it is a mean of; `state` is what the next
+    batch starts from (a carried hidden state, already cut off from the graph), or None.
+    """
+
+    mean: Tensor
+    tokens: int
+    state: Any = None
+
+
+class Batches(Protocol):
+    """An endless run of training batches that can be stopped and taken up again at any batch."""
+
+    @property
+    def progress(self) -> float:
+        """Epochs gone by: 2.5 is half way through the third."""
+
+    def __next__(self) -> Any: ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position, in values that JSON can hold."""
+
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+
+class Task(Protocol):
+    """One thing to learn. The loop is the same for all of them."""
+
+    @property
+    def network(self) -> nn.Module:
+        """What is trained."""
+
+    def batches(self) -> Batches:
+        """The training batches, from the beginning."""
+
+    def loss(self, batch: Any, state: Any) -> Loss:
+        """The loss of one batch, given the state that the batch before it left."""
+
+    def evaluate(self) -> dict[str, float]:
+        """Scores on the held-out part. `loss` is among them: the lower, the better."""
+
+    def save(self, folder: Path) -> None:
+        """Write the network as it is now into a model folder."""

@@ -1,0 +1,209 @@
+"""The drop-ins against `torch.nn`: outputs, final states and all gradients, in every layout and with each backend."""
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pack_sequence
+
+import elman.nn
+
+I, H, B, T = 3, 4, 3, 5
+LENGTHS = {"packed": [5, 3, 1], "packed unsorted": [2, 5, 3]}
+LAYOUTS = ["padded", "batch first", "unbatched", *LENGTHS]
+KINDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "tanh": ("RNN", {}),
+    "relu": ("RNN", {"nonlinearity": "relu"}),
+    "lstm": ("LSTM", {}),
+    "lstm projected": ("LSTM", {"proj_size": 2}),
+    "gru": ("GRU", {}),
+}
+
+
+def pair(kind: str, backend: str, dtype: torch.dtype, **options: Any) -> tuple[nn.RNNBase, nn.RNNBase]:
+    """The layer of PyTorch and Elman's, with the same weights."""
+    name, own = KINDS[kind]
+    theirs = getattr(nn, name)(I, H, dtype=dtype, **own, **options)
+    ours = getattr(elman.nn, name)(I, H, dtype=dtype, backend=backend, **own, **options)
+    ours.load_state_dict(theirs.state_dict(), strict=True)
+    return theirs, ours
+
+
+def state_for(layer: nn.RNNBase, dtype: torch.dtype, batched: bool) -> list[Tensor]:
+    count = layer.num_layers * (2 if layer.bidirectional else 1)
+    sizes = [layer.proj_size or H] + [H] * (layer.mode == "LSTM")
+    return [torch.randn((count, B, size) if batched else (count, size), dtype=dtype) for size in sizes]
+
+
+def result(layer: nn.RNNBase, layout: str, x: Tensor, state: list[Tensor]) -> dict[str, Tensor]:
+    """Output, final states and the gradients of a loss that weighs each of their numbers differently."""
+    x = x.clone().requires_grad_()
+    state = [part.clone().requires_grad_() for part in state]
+    packed = layout in LENGTHS
+    input: Tensor | PackedSequence = x
+    if packed:
+        input = pack_padded_sequence(x, LENGTHS[layout], enforce_sorted=layout == "packed")
+    output, final = layer(input, tuple(state) if len(state) == 2 else state[0])
+    values = {"output": output.data if packed else output}
+    values |= {f"final {i}": part for i, part in enumerate(final if len(state) == 2 else [final])}
+    layer.zero_grad()
+    weighed = [(v * torch.linspace(-1, 2, v.numel(), dtype=v.dtype).view(v.shape)).sum() for v in values.values()]
+    torch.stack(weighed).sum().backward()
+    gradients = {"d input": x.grad, **{f"d state {i}": part.grad for i, part in enumerate(state)}}
+    gradients |= {f"d {name}": p.grad for name, p in layer.named_parameters()}
+    return {**values, **{name: g for name, g in gradients.items() if g is not None}}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("bidirectional", [False, True], ids=["one way", "two ways"])
+@pytest.mark.parametrize("num_layers", [1, 2, 3, 4])
+@pytest.mark.parametrize("backend", ["torch", "cells"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_equals_torch(
+    kind: str, backend: str, num_layers: int, bidirectional: bool, layout: str, dtype: torch.dtype
+) -> None:
+    torch.manual_seed(num_layers)
+    for bias in (True, False):
+        options = {"num_layers": num_layers, "bidirectional": bidirectional, "bias": bias}
+        theirs, ours = pair(kind, backend, dtype, batch_first=layout == "batch first", **options)
+        shape = {"batch first": (B, T, I), "unbatched": (T, I)}.get(layout, (T, B, I))
+        x, state = torch.randn(shape, dtype=dtype), state_for(theirs, dtype, layout != "unbatched")
+        expected, got = result(theirs, layout, x, state), result(ours, layout, x, state)
+        assert expected.keys() == got.keys()
+        for name, value in expected.items():
+            close, relative = (1e-5, 1e-4) if dtype == torch.float32 else (1e-10, 1e-10)
+            rtol = relative if name.startswith("d ") else 0
+            torch.testing.assert_close(got[name], value, atol=close, rtol=rtol, msg=lambda m, n=name: f"{n}: {m}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("backend", ["torch", "cells"])
+def test_zeros_are_the_state_where_none_is_given(kind: str, backend: str) -> None:
+    theirs, ours = pair(kind, backend, torch.float64, num_layers=2, bidirectional=True)
+    sequences = [torch.randn(length, I, dtype=torch.float64) for length in (1, 4, 2)]
+    packed = pack_sequence(sequences, enforce_sorted=False)
+    for input in (packed, torch.randn(T, B, I, dtype=torch.float64), sequences[1]):
+        expected, got = theirs(input)[0], ours(input)[0]
+        torch.testing.assert_close(got.data, expected.data, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_state_dict_goes_both_ways(kind: str) -> None:
+    theirs, ours = pair(kind, "auto", torch.float32, num_layers=2, bidirectional=True)
+    theirs.load_state_dict(ours.state_dict(), strict=True)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+
+
+@pytest.mark.parametrize("backend", ["torch", "cells"])
+def test_copies_and_pickles_compute_the_same(backend: str) -> None:
+    layer = elman.nn.LSTM(I, H, num_layers=2, backend=backend, weight_dropout=0.5).eval()
+    x = torch.randn(T, B, I)
+    expected = layer(x)[0]
+    for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        torch.testing.assert_close(twin(x)[0], expected, atol=0, rtol=0)
+        assert (twin.backend, twin.weight_dropout) == (backend, 0.5)
+
+
+@pytest.mark.parametrize("backend", ["torch", "cells"])
+def test_works_without_gradients_and_inside_other_modules(backend: str) -> None:
+    class Tagger(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder = elman.nn.GRU(I, H, batch_first=True, bidirectional=True, backend=backend)
+            self.scores = nn.Linear(2 * H, 7)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.scores(self.encoder(x)[0])
+
+    tagger, x = Tagger(), torch.randn(B, T, I)
+    expected = tagger(x)
+    for mode in (torch.no_grad(), torch.inference_mode()):
+        with mode:
+            scores = tagger(x)
+        assert not scores.requires_grad
+        torch.testing.assert_close(scores, expected.detach(), atol=1e-6, rtol=0)
+    replaced = {name: torch.zeros_like(p) for name, p in tagger.named_parameters()}
+    assert not torch.func.functional_call(tagger, replaced, (x,)).any()
+    assert isinstance(tagger.encoder, nn.GRU)
+
+
+def test_dropout_between_layers_is_torchs_in_the_cells_too() -> None:
+    x = torch.randn(T, B, I, dtype=torch.float64)
+    layers = pair("lstm", "cells", torch.float64, num_layers=3, dropout=0.5)
+    outputs = []
+    for layer in layers:
+        torch.manual_seed(7)
+        outputs.append(layer(x)[0])
+    torch.testing.assert_close(outputs[0], outputs[1], atol=1e-12, rtol=0)
+
+
+def test_cells_backend_draws_no_random_numbers() -> None:
+    layer, x = elman.nn.LSTM(I, H, backend="cells"), torch.randn(T, B, I)
+    before = torch.get_rng_state()
+    layer(x)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("backend", ["torch", "cells"])
+@pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
+def test_weight_dropout(name: str, backend: str) -> None:
+    layer = getattr(elman.nn, name)(I, H, num_layers=2, bidirectional=True, weight_dropout=0.5, backend=backend)
+    before = copy.deepcopy(layer.state_dict())
+    packed = pack_sequence([torch.randn(length, I) for length in (2, 5)], enforce_sorted=False)
+    for input in (torch.randn(T, B, I), packed):
+        first, second = layer(input)[0].data, layer(input)[0].data
+        assert not torch.equal(first, second), "each call has a mask of its own"
+        first.sum().backward()
+        layer.eval()
+        torch.testing.assert_close(layer(input)[0].data, layer(input)[0].data, atol=0, rtol=0)
+        layer.train()
+    assert all(torch.equal(before[key], value) for key, value in layer.state_dict().items())
+    assert all(p.grad is not None for p in layer.parameters())
+    (layer.weight_hh_l0.grad == 0).any()
+
+
+def test_weight_dropout_of_one_switches_the_recurrence_off() -> None:
+    layer = elman.nn.RNN(I, H, weight_dropout=1.0)
+    x = torch.randn(T, B, I)
+    output, _ = layer(x)
+    torch.testing.assert_close(output, torch.tanh(x @ layer.weight_ih_l0.T + layer.bias_ih_l0 + layer.bias_hh_l0))
+
+
+@pytest.mark.parametrize("backend", ["torch", "cells"])
+def test_wrong_shapes_raise_as_in_torch(backend: str) -> None:
+    layer = elman.nn.LSTM(I, H, backend=backend)
+    good, h = torch.zeros(T, B, I), torch.zeros(1, B, H)
+    with pytest.raises(RuntimeError, match=r"input\.size\(-1\) must be equal"):
+        layer(torch.zeros(T, B, I + 1))
+    with pytest.raises(RuntimeError, match="Expected hidden size"):
+        layer(good, (h, torch.zeros(1, B + 1, H)))
+    with pytest.raises(RuntimeError, match="3 dimensions, got 2"):
+        layer(good, (h[0], h[0]))
+    with pytest.raises(RuntimeError, match="2 tensors, got 1"):
+        layer(good, h)
+    with pytest.raises(ValueError, match="2 or 3 dimensions"):
+        layer(torch.zeros(I))
+    with pytest.raises(RuntimeError):
+        layer(torch.zeros(0, B, I))
+    with pytest.raises(ValueError, match="dtype"):
+        layer(good.double())
+
+
+def test_wrong_options_raise() -> None:
+    with pytest.raises(ValueError, match="unknown backend 'fast', known are: auto, torch, cells"):
+        elman.nn.GRU(I, H, backend="fast")
+    with pytest.raises(ValueError, match="weight_dropout must be a number from 0 to 1"):
+        elman.nn.GRU(I, H, weight_dropout=2)
+    with pytest.raises(ValueError, match="proj_size"):
+        elman.nn.GRU(I, H, proj_size=2)
+
+
+def test_representation_names_the_new_options() -> None:
+    assert repr(elman.nn.GRU(3, 5, weight_dropout=0.2, backend="cells")) == (
+        "GRU(3, 5, weight_dropout=0.2, backend=cells)"
+    )
+    assert repr(elman.nn.GRU(3, 5)) == "GRU(3, 5)"
