@@ -16,9 +16,9 @@ def write_aside(path: Path) -> Iterator[Path]:
 
     On failure nothing is left behind and the old file stays as it was.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         yield aside
         with aside.open("rb") as written:
             os.fsync(written.fileno())

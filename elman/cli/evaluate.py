@@ -2,10 +2,15 @@
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from elman.errors import UserError
+
+if TYPE_CHECKING:
+    from elman.corpora import IdStream
+    from elman.tasks.language_model import LanguageModel
 
 
 def add_to(app: typer.Typer) -> None:
@@ -26,9 +31,10 @@ def evaluate(
     from elman.tasks.language_data import encode_file, open_data
     from elman.tasks.language_model import LanguageModel
     from elman.tasks.language_settings import LanguageRecipe
+    from elman.train.recipe import parse
 
     found = LanguageModel.load(model)
-    recipe = LanguageRecipe.model_validate(found.recipe)
+    recipe = parse(LanguageRecipe, found.recipe, where=f"the recipe in {model / 'config.json'}")
     texts = {str(path): encode_file([path], recipe, found.tokenizer, found.labels) for path in data}
     if tokens:
         for name, ids in texts.items():
@@ -37,7 +43,10 @@ def evaluate(
     train = None
     if baselines and recipe.baseline.order and found.settings.kind != "ngram":
         try:
-            train = open_data(recipe, data_dir).train
+            source = open_data(recipe, data_dir)
+            train = source.train if source.tokenizer.fingerprint() == found.tokenizer.fingerprint() else None
+            if train is None:
+                typer.echo("no n-gram baseline, since the training text has changed", err=True)
         except UserError as error:
             typer.echo(f"no n-gram baseline, since the training text was not found: {error}", err=True)
     report = language_report.evaluate_model(found, texts, train, recipe)
@@ -49,11 +58,7 @@ def evaluate(
         show_report(report)
 
 
-def _print_tokens(model, name, ids) -> None:  # type: ignore[no-untyped-def]
-    scores = model.log_probs(ids)
-    order = ids.read(0, len(ids))
-    if model.settings.direction == "backward" and model.reading.unit == "stream":
-        order = order[::-1]
-    for token, score in zip(order, scores, strict=True):
+def _print_tokens(model: "LanguageModel", name: str, ids: "IdStream") -> None:
+    for token, score in zip(ids.read(0, len(ids)), model.log_probs(ids), strict=True):
         record = {"text": name, "token": model.tokenizer.tokens[token], "log_prob": round(float(score), 6)}
         typer.echo(json.dumps(record, ensure_ascii=False))

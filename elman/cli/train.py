@@ -48,13 +48,10 @@ def train_lm(
 
 def _file_settings(**splits: list[Path]) -> list[str]:
     """The user's files as settings, in full so that a run can be resumed from anywhere."""
+    from elman.train.recipe import toml_value
+
     texts = {split: [str(path.resolve()) for path in paths] for split, paths in splits.items() if paths}
-    return [f"data.{split}={_toml_list(paths)}" for split, paths in texts.items()]
-
-
-def _toml_list(paths: list[str]) -> str:
-    quoted = ['"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"' for path in paths]
-    return "[" + ", ".join(quoted) + "]"
+    return [f"data.{split}={toml_value(paths)}" for split, paths in texts.items()]
 
 
 def show_report(report: dict[str, Any]) -> None:

@@ -29,9 +29,9 @@ class Ids(Protocol):
     def read(self, start: int, stop: int) -> np.ndarray: ...
 
 
-@dataclass
+@dataclass(repr=False)
 class Batch:
-    """Inputs, and the token that follows each of them."""
+    """Inputs, and the token that follows each of them; shown in messages as the place it comes from."""
 
     inputs: Tensor  # B x T
     targets: Tensor  # B x T
@@ -41,7 +41,7 @@ class Batch:
     lengths: Tensor | None = None  # B, for lines: what comes after is padding
     labels: Tensor | None = None  # B
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.place
 
 
@@ -86,6 +86,8 @@ def stack_windows(ids: Ids, starts: np.ndarray, length: int, start_id: int, rese
     inputs = torch.from_numpy(np.stack([row[0] for row in rows]).astype(np.int64))  # B x T
     targets = torch.from_numpy(np.stack([row[1] for row in rows]).astype(np.int64))  # B x T
     resets = _resets(ids.documents, starts, length) if reset else {}
+    for step, begun in resets.items():  # a document does not see the last token of the one before it either
+        inputs[begun, step] = start_id
     return Batch(inputs, targets, f"tokens {starts[0]} to {starts[0] + length} of stream 1", resets=resets)
 
 
@@ -214,12 +216,21 @@ class LineBatches:
         self.position = state["position"]
 
 
+def reverse_line(row: np.ndarray) -> np.ndarray:
+    """A line from its end, the end token still last; twice is the line itself.
+
+    >>> reverse_line(np.array([7, 8, 9, 1]))
+    array([9, 8, 7, 1])
+    """
+    return np.append(row[-2::-1], row[-1:])
+
+
 def stack_lines(ids: Ids, documents: np.ndarray, start_id: int, backward: bool = False) -> Batch:
     """Some documents as one padded batch; each ends with the end token, which is predicted too."""
     ends = np.append(ids.documents[1:], len(ids))
     rows = [ids.read(int(ids.documents[i]), int(ends[i])) for i in documents]
-    if backward:  # the text from its end, and the end token still last
-        rows = [np.append(row[-2::-1], row[-1]) for row in rows]
+    if backward:
+        rows = [reverse_line(row) for row in rows]
     lengths = torch.tensor([len(row) for row in rows])
     targets = torch.full((len(rows), int(lengths.max())), start_id)  # B x T
     for index, row in enumerate(rows):

@@ -56,7 +56,8 @@ def text_chunks(path: Path, chunks: Iterable[bytes], encoding: str) -> Iterator[
             raise UserError(f"{path} looks like a binary file, not text: {_way_out(chunk, utf8)}")
         text = held + _decode(decoder, chunk, path, line, encoding)
         held = "\r" if text.endswith("\r") else ""  # its LF may stand in the next chunk
-        text = text[: len(text) - len(held)].replace("\r\n", "\n")
+        if "\r" in text:
+            text = text[: len(text) - len(held)].replace("\r\n", "\n")
         line += text.count("\n")
         yield text
     yield held + _decode(decoder, b"", path, line, encoding)

@@ -49,9 +49,7 @@ def stream_ids(
         _make(folder, files, tokenizer, start, stop)
         found = _open(folder)
     if found is None:
-        raise RunError(
-            f"the ids in {folder} cannot be read back: check the disk, or set ELMAN_CACHE to another folder"
-        )
+        raise RunError(f"the ids in {folder} cannot be read back: check the disk, or set ELMAN_CACHE to another folder")
     return found
 
 
@@ -82,9 +80,7 @@ def line_ids(
     return IdStream(np.concatenate(parts), documents, label_ids), tokenizer, labels
 
 
-def _label_ids(
-    records: Sequence[Record], labels: list[str] | None
-) -> tuple[list[int] | None, list[str] | None]:
+def _label_ids(records: Sequence[Record], labels: list[str] | None) -> tuple[list[int] | None, list[str] | None]:
     if labels is None:
         labels = sorted({record.label for record in records if record.label is not None})
     if not labels:
@@ -93,9 +89,7 @@ def _label_ids(
     for record in records:
         if record.label not in index:
             what = "has no label" if record.label is None else f"has the unknown label {record.label!r}"
-            raise UserError(
-                f"{record.where or repr(record.text)} {what}: {nearest(record.label or '', labels)}"
-            )
+            raise UserError(f"{record.where or repr(record.text)} {what}: {nearest(record.label or '', labels)}")
     return [index[record.label] for record in records if record.label is not None], labels
 
 
@@ -118,9 +112,7 @@ def _open(folder: Path) -> tuple[IdStream, Tokenizer] | None:
     return (IdStream(ids, documents), tokenizer) if len(ids) == length else None
 
 
-def _make(
-    folder: Path, files: TextFiles, tokenizer: TokenizerSettings | Tokenizer, start: float, stop: float
-) -> None:
+def _make(folder: Path, files: TextFiles, tokenizer: TokenizerSettings | Tokenizer, start: float, stop: float) -> None:
     """Write the folder aside, then move it into place; whoever comes second finds the first one's work."""
     documents = files.documents(start, stop)
     several = len(files.paths) > 1

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from elman.corpora.cache import cache_folder
 from elman.corpora.decoding import check_encoding, raw_chunks, text_chunks
 from elman.corpora.survey import FileFacts, Survey, survey_files
 from elman.errors import UserError
@@ -70,7 +71,7 @@ class TextFiles:
     >>> _ = (folder / "a.txt").write_text("one\\ntwo\\n")
     >>> _ = (folder / "b.txt").write_text("three\\n")
     >>> files = TextFiles(folder)
-    >>> files.survey().characters, list(files.blocks(stop=0.5))
+    >>> files.survey(folder / ".memo").characters, list(files.blocks(stop=0.5))
     (14, ['one\\ntwo'])
     """
 
@@ -83,9 +84,12 @@ class TextFiles:
         self._survey: Survey | None = None
 
     def survey(self, memo: Path | None = None) -> Survey:
-        """Facts of every file: one pass over the text, or none where the folder `memo` knows the files."""
+        """Facts of every file: one pass over the text, or none where the folder `memo` knows the files.
+
+        The memo is part of the cache folder unless another one is named.
+        """
         if self._survey is None:
-            self._survey = survey_files(self.paths, self.encoding, memo)
+            self._survey = survey_files(self.paths, self.encoding, memo or cache_folder() / "surveys")
         return self._survey
 
     def documents(self, start: float = 0.0, stop: float = 1.0) -> list[Document]:
@@ -101,9 +105,7 @@ class TextFiles:
                 parts.append(Document(path, self.encoding, low, high, facts))
             position += facts.characters
         if not parts:
-            raise UserError(
-                f"the part from {start} to {stop} of {self.paths[0]} holds no character: widen it"
-            )
+            raise UserError(f"the part from {start} to {stop} of {self.paths[0]} holds no character: widen it")
         return parts
 
     def blocks(self, start: float = 0.0, stop: float = 1.0) -> Blocks:
@@ -119,14 +121,10 @@ def _text_files(path: Path) -> list[Path]:
             raise UserError(f"{path} is empty: give a file with text in it")
         return [path]
     found = sorted(
-        file
-        for file in path.rglob("*")
-        if _is_text(file.relative_to(path)) and file.is_file() and file.stat().st_size
+        file for file in path.rglob("*") if _is_text(file.relative_to(path)) and file.is_file() and file.stat().st_size
     )
     if not found:
-        raise UserError(
-            f"the folder {path} holds no text files: name the files themselves if they have other suffixes"
-        )
+        raise UserError(f"the folder {path} holds no text files: name the files themselves if they have other suffixes")
     return found
 
 

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from elman.corpora.decoding import raw_chunks, text_chunks
-from elman.errors import UserError
+from elman.errors import RunError, UserError
 from elman.files import write_json
 
 Stamp = list[int]  # size, time of change, inode: a file that keeps all three has not changed
@@ -41,10 +42,8 @@ class Survey:
         return sum(facts.lines for facts in self.files)
 
 
-def survey_files(paths: Sequence[Path], encoding: str, memo: Path | None = None) -> Survey:
+def survey_files(paths: Sequence[Path], encoding: str, memo: Path) -> Survey:
     """Facts of `paths`; a file that `memo` (a folder) knows by path, size, time and inode is not opened."""
-    if memo is None:
-        return Survey(tuple(_facts(path, encoding) for path in paths))
     stamps = [_stamp(path) for path in paths]
     names = "\0".join([encoding, *(str(path.resolve()) for path in paths)])
     place = memo / f"{blake2b(names.encode('utf-8', 'surrogateescape'), digest_size=16).hexdigest()}.json"
@@ -57,7 +56,8 @@ def survey_files(paths: Sequence[Path], encoding: str, memo: Path | None = None)
             files.append(_facts(path, encoding))
     entries = [{"stamp": stamp, "facts": asdict(facts)} for stamp, facts in zip(stamps, files, strict=True)]
     if entries != known:
-        write_json(place, entries)
+        with suppress(OSError, RunError):  # a memo that cannot be kept costs time, nothing else
+            write_json(place, entries)
     return Survey(tuple(files))
 
 

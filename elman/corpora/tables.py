@@ -21,9 +21,7 @@ class Record:
     where: str = ""
 
 
-def read_records(
-    path: Path | str, text: Column = None, label: Column = None, encoding: str = "utf-8"
-) -> list[Record]:
+def read_records(path: Path | str, text: Column = None, label: Column = None, encoding: str = "utf-8") -> list[Record]:
     """The records of a `.csv`, `.tsv`, `.jsonl` (each perhaps `.gz`) or plain file, one a line.
 
     `text` and `label` name a column: by its name in the header or in the JSON object, or by its number from
@@ -83,9 +81,7 @@ def _table(path: Path, lines: Iterator[str], delimiter: str, text: Column, label
                 if header:
                     continue
             if len(row) != width:
-                raise UserError(
-                    f"{where} has {len(row)} columns where the first row has {width}: mend the row"
-                )
+                raise UserError(f"{where} has {len(row)} columns where the first row has {width}: mend the row")
             records.append(Record(row[columns[0]], None if columns[1] is None else row[columns[1]], where))
     except csv.Error as error:
         raise UserError(f"{path}:{rows.line_num} cannot be read as a table: {error}") from error

@@ -75,8 +75,12 @@ class LanguageNetwork(nn.Module):
         self, ids: Tensor, lengths: Tensor, *, labels: Tensor | None = None, tower: int = 0
     ) -> tuple[Tensor, PackedSequence]:
         """The same for whole lines of different length: N x H without the padding, and the packing it follows."""
-        packed = pack_padded_sequence(self._embed(ids, labels), lengths, batch_first=True, enforce_sorted=False)
-        output, _ = cast(Body, self.bodies[tower])(packed, None)
+        body, embedded = cast(Body, self.bodies[tower]), self._embed(ids, labels)
+        if isinstance(body, Recurrent):
+            packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
+            output, _ = body(packed)
+        else:  # a window has nothing to carry, so it may run over the padding
+            output = pack_padded_sequence(body(embedded, None)[0], lengths, batch_first=True, enforce_sorted=False)
         rows = nn.functional.dropout(output.data, self.output_dropout.p, self.training)  # N x H
         return self._finish(rows), output
 
@@ -84,12 +88,12 @@ class LanguageNetwork(nn.Module):
         """The state of some rows of the batch."""
         return _each(state, lambda tensor: tensor.index_select(self.batch_dim, rows))
 
-    def forget(self, state: State, rows: Tensor) -> State:
+    def forget(self, state: State, rows: Tensor, tower: int = 0) -> State:
         """The state with some rows put back to the beginning."""
         if state is None:
             return None
         parts = state if isinstance(state, tuple) else (state,)
-        learned = list(getattr(self.bodies[0], "initial", ())) or [torch.zeros_like(part) for part in parts]
+        learned = list(getattr(self.bodies[tower], "initial", ())) or [torch.zeros_like(part) for part in parts]
         begun = [
             part.index_copy(self.batch_dim, rows, start.expand_as(part).index_select(self.batch_dim, rows))
             for part, start in zip(parts, learned, strict=True)

@@ -203,9 +203,7 @@ def _layer(
     """One layer: PyTorch's where there is one for the cell, else the cell's own equation step by step."""
     if kind in FUSED and options.get("nonlinearity") != "logistic":
         fused = FUSED[kind]
-        return fused(
-            input_size, hidden_size, bidirectional=directions == 2, weight_dropout=weight_dropout, **options
-        )
+        return fused(input_size, hidden_size, bidirectional=directions == 2, weight_dropout=weight_dropout, **options)
     return CellLayer([kind(input_size, hidden_size, **options) for _ in range(directions)], weight_dropout)
 
 

@@ -212,9 +212,7 @@ def inclusion_probabilities(frequencies: Tensor, power: float, samples: int) -> 
     mass = frequencies.double().clamp(min=1) ** power
     certain = torch.zeros_like(mass, dtype=torch.bool)
     chance = mass
-    for _ in range(
-        len(mass)
-    ):  # a word held at 1 leaves more for the others, which may lift the next one to 1
+    for _ in range(len(mass)):  # a word held at 1 leaves more for the others, which may lift the next one to 1
         left = samples - int(certain.sum())
         if left <= 0 or bool(certain.all()):
             break
@@ -247,9 +245,7 @@ class _Sample(NamedTuple):
         return cls(ids, weight.index_select(0, ids), offset, rows, column[rows])
 
 
-def _full(
-    hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, chunk: int
-) -> tuple[Tensor, Gradients]:
+def _full(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, chunk: int) -> tuple[Tensor, Gradients]:
     """The mean loss of the full softmax and its gradients; the logits of one chunk exist at a time."""
     known = Gradients(torch.empty_like(hidden), torch.zeros_like(weight), torch.zeros_like(bias))
     total, scale = hidden.new_zeros(()), 1 / max(1, len(hidden))
@@ -281,9 +277,7 @@ def _sampled(
 
     g.mul_(scale / Z)  # d loss / d others
     own_g = ((own - top).exp() / Z - 1) * scale  # N x 1, d loss / d own
-    known = Gradients(
-        g @ sample.weight + own_g * target_weight, torch.zeros_like(weight), torch.zeros_like(bias)
-    )
+    known = Gradients(g @ sample.weight + own_g * target_weight, torch.zeros_like(weight), torch.zeros_like(bias))
     known.weight.index_copy_(0, sample.ids, g.t() @ hidden).index_add_(0, targets, own_g * hidden)
     known.bias.index_copy_(0, sample.ids, g.sum(dim=0)).index_add_(0, targets, own_g.squeeze(1))
     return loss, known

@@ -7,23 +7,23 @@ print(report["dev"]["perplexity"])
 
 import json
 import shutil
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from elman.corpora.batches import Batch, LineBatches, Reversed, StreamBatches
 from elman.errors import UserError
 from elman.files import write_text
-from elman.metrics import KneserNey, Scores
+from elman.metrics import KneserNey
 from elman.nn.language import LanguageNetwork, detach
 from elman.tasks.language_data import LanguageData, open_data
 from elman.tasks.language_model import LanguageModel
 from elman.tasks.language_network import build_network
 from elman.tasks.language_report import evaluate_model, write_report
-from elman.tasks.language_scoring import Reading, hidden_and_targets, network_log_probs
+from elman.tasks.language_scoring import Reading, hidden_and_targets
 from elman.tasks.language_settings import LanguageRecipe
 from elman.tasks.recipes import find_recipe
 from elman.train import Loss, Reporter, Trainer, seed_everything
@@ -82,25 +82,16 @@ class LanguageTask:
         parts, tokens, after = [], 0, []
         for tower, (part, before) in enumerate(zip(batch, states, strict=True)):
             hidden, targets, carried = hidden_and_targets(self.network, part, before, tower)
-            # A shorter window weighs less, so that every token of the text counts alike.
-            weight = part.inputs.shape[1] / self.recipe.batch.steps if self.recipe.batch.bptt == "random" else 1.0
-            parts.append(self.network.softmax.loss(hidden, targets) * weight)
+            parts.append(self.network.softmax.loss(hidden, targets))
             tokens += len(targets)
             after.append(detach(carried))
-        return Loss(torch.stack(parts).mean(), tokens, after)
+        # A shorter window weighs less, so that every token of the text counts alike.
+        weight = batch[0].inputs.shape[1] / self.recipe.batch.steps if self.recipe.batch.bptt == "random" else 1.0
+        return Loss(torch.stack(parts).mean(), tokens, after, weight)
 
     def evaluate(self) -> dict[str, float]:
-        """Scores on the held-out text; for both directions, each of them, and `loss` is their mean."""
-        scores = {
-            "backward" if backward else "forward": Scores.from_total(-float(found.sum()), len(found))
-            for tower, backward in enumerate(self.towers)
-            for found in [network_log_probs(self.network, self.data.dev, self.reading, backward=backward, tower=tower)]
-        }
-        both = Scores(float(np.mean([s.loss for s in scores.values()])), len(self.data.dev))
-        report = both.to_dict(characters=self.recipe.text.kind == "characters")
-        if len(scores) > 1:
-            report |= {f"{name}_perplexity": s.perplexity for name, s in scores.items()}
-        return report
+        """Scores on the held-out text."""
+        return self.model.scores(self.data.dev)
 
     def save(self, folder: Path) -> None:
         """Write the model folder."""
@@ -179,7 +170,6 @@ def saved_recipe(out: Path) -> LanguageRecipe | None:
 
 
 def _train_ngram(recipe: LanguageRecipe, data: LanguageData, out: Path, reporter: Reporter) -> dict[str, Any]:
-    import time
 
     began = time.monotonic()
     reading = reading_of(recipe, data)

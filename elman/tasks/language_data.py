@@ -66,24 +66,28 @@ def _open_streams(recipe: LanguageRecipe, files: dict[str, list[Path]]) -> Langu
 
 def _open_lines(recipe: LanguageRecipe, files: dict[str, list[Path]]) -> LanguageData:
     records = {split: _records(recipe.data, paths) for split, paths in files.items()}
+    labels = None  # those of the training part
     if "dev" not in records:
+        labels = sorted({record.label for record in records["train"] if record.label is not None}) or None
         held, kept = _split(records["train"], recipe.data.dev_fraction, recipe.train.seed)
         records |= {"train": kept, "dev": held}
-    train, tokenizer, labels = line_ids(records["train"], recipe.text)
+    train, tokenizer, labels = line_ids(records["train"], recipe.text, labels)
     dev = line_ids(records["dev"], tokenizer, labels)[0]
     test = line_ids(records["test"], tokenizer, labels)[0] if "test" in records else None
     return LanguageData(train, dev, test, tokenizer, labels or [])
 
 
 def _records(data: DataSettings, paths: list[Path]) -> list[Record]:
-    found = [
-        record
-        for path in paths
-        for record in read_records(path, text=data.text_column, label=data.label_column, encoding=data.encoding)
-    ]
+    text, label = _column(data.text_column), _column(data.label_column)
+    found = [record for path in paths for record in read_records(path, text, label, data.encoding)]
     if len(found) < 2:
         raise UserError(f"{paths[0]} has fewer than two lines of text: give more")
     return found
+
+
+def _column(name: str | None) -> str | int | None:
+    """A column by its number, counted from 1, or by its name."""
+    return int(name) if name is not None and name.isdecimal() else name
 
 
 def _split(records: list[Record], fraction: float, seed: int) -> tuple[list[Record], list[Record]]:

@@ -20,7 +20,7 @@ from elman.corpora.tables import Record
 from elman.decode import Sampling, StopStrings, exhaustive, generate
 from elman.decode.step_model import StepModel
 from elman.errors import UserError, nearest
-from elman.metrics import KneserNey
+from elman.metrics import KneserNey, Scores
 from elman.nn.language import LanguageNetwork
 from elman.tasks import folder as folders
 from elman.tasks.language_network import build_network
@@ -103,10 +103,25 @@ class LanguageModel:
     # Scoring
 
     def log_probs(self, ids: Ids) -> np.ndarray:
-        """The log-probability of every token of encoded text, in the order that the model reads it."""
+        """The log-probability of every token of encoded text, in the order of the text."""
         if isinstance(self.engine, KneserNey):
             return self.engine.log_probs(ids.read(0, len(ids)), self.reading.documents(ids))
         return network_log_probs(self.engine, ids, self.reading, backward=self.settings.direction == "backward")
+
+    def scores(self, ids: Ids) -> dict[str, float]:
+        """Mean loss, perplexity and bits on encoded text.
+
+        A model that reads both ways has the mean of its two losses, and the perplexity of each.
+        """
+        found = [self.log_probs(ids)]
+        if isinstance(self.engine, LanguageNetwork) and self.settings.direction == "both":
+            found.append(network_log_probs(self.engine, ids, self.reading, backward=True, tower=1))
+        each = [Scores.from_total(-float(log_probs.sum()), len(ids)) for log_probs in found]
+        mean = Scores(sum(scores.loss for scores in each) / len(each), len(ids))
+        report = mean.to_dict(characters=self.tokenizer.settings.kind == "characters")
+        if len(each) > 1:
+            report |= {"forward_perplexity": each[0].perplexity, "backward_perplexity": each[1].perplexity}
+        return report
 
     def score(self, text: str, label: str | None = None) -> list[TokenScore]:
         """The log-probability of every token of `text`, given what stands before it (or, for a model that reads
@@ -117,10 +132,8 @@ class LanguageModel:
         tokens = ids.read(0, len(ids))
         if self.reading.unit == "stream":  # a running text has no end of its own
             ids, tokens = ids.view(0, len(ids) - 1), tokens[:-1]
-        scores = self.log_probs(ids)
-        if self.settings.direction == "backward":
-            scores = np.append(scores[-2::-1], scores[-1]) if self.reading.unit == "line" else scores[::-1]
-        return [TokenScore(self.tokenizer.tokens[i], float(s)) for i, s in zip(tokens, scores, strict=True)]
+        found = zip(tokens, self.log_probs(ids), strict=True)
+        return [TokenScore(self.tokenizer.tokens[token], float(log_prob)) for token, log_prob in found]
 
     # Writing
 
@@ -206,7 +219,8 @@ class LanguageModel:
         start, stepper = self._prompt_ids(prompt), self.stepper(label)
         stop_id = self.tokenizer.eos_id if self.reading.ends_text else None
         found = exhaustive(Continued(stepper, start), start_id=start[-1], length=length, stop_id=stop_id)
-        return [(self.tokenizer.decode(list(ids)), log_prob) for ids, log_prob in found]
+        step = -1 if self.settings.direction == "backward" else 1
+        return [(self.tokenizer.decode(ids[::step]), log_prob) for ids, log_prob in found]
 
     def _prompt_ids(self, prompt: str) -> list[int]:
         unknown = self.tokenizer.unknown(prompt)

@@ -26,8 +26,7 @@ def evaluate_model(
     characters = model.tokenizer.settings.kind == "characters"
     report: dict[str, Any] = {}
     for name, ids in texts.items():
-        found = model.log_probs(ids)
-        report[name] = Scores.from_total(-float(found.sum()), len(found)).to_dict(characters)
+        report[name] = model.scores(ids)
         counts = model.tokenizer.counts
         unigram = Scores(unigram_loss(counts, ids.read(0, len(ids))), len(ids))
         report.setdefault("baselines", {}).setdefault("unigram", {})[name] = unigram.to_dict(characters)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from elman.corpora.batches import Batch, Ids, Reversed, stack_lines, stack_windows
+from elman.corpora.batches import Batch, Ids, Reversed, reverse_line, stack_lines, stack_windows
 from elman.nn.language import LanguageNetwork
 
 CONTEXT = 256  # tokens a stream reads, unscored, before the part that it scores
@@ -53,7 +53,7 @@ def _stream_hidden(network: LanguageNetwork, batch: Batch, state: Any, tower: in
     pieces = []
     for start, stop in zip(cuts, [*cuts[1:], batch.inputs.shape[1]], strict=True):
         if start in batch.resets:
-            state = network.forget(state, batch.resets[start])
+            state = network.forget(state, batch.resets[start], tower)
         hidden, state = network.hidden(batch.inputs[:, start:stop], state, tower=tower)
         pieces.append(hidden)
     return torch.cat(pieces, dim=1) if len(pieces) > 1 else pieces[0], state
@@ -62,14 +62,16 @@ def _stream_hidden(network: LanguageNetwork, batch: Batch, state: Any, tower: in
 def network_log_probs(
     network: LanguageNetwork, ids: Ids, reading: Reading, *, backward: bool = False, tower: int = 0
 ) -> np.ndarray:
-    """The log-probability of every token, in reading order. Leaves no gradient and uses no dropout."""
+    """The log-probability of every token, in the order of the text. Leaves no gradient and uses no dropout."""
     was_training = network.training
     network.eval()
     try:
         with torch.no_grad():
             if reading.unit == "line":
                 return _score_lines(network, ids, reading, backward, tower)
-            return _score_stream(network, Reversed(ids) if backward else ids, reading, tower)
+            if backward:
+                return _score_stream(network, Reversed(ids), reading, tower)[::-1]
+            return _score_stream(network, ids, reading, tower)
     finally:
         network.train(was_training)
 
@@ -89,7 +91,7 @@ def _score_stream(network: LanguageNetwork, ids: Ids, reading: Reading, tower: i
         if offset < 0:
             starts = np.maximum(starts, 0)
         elif offset == 0 and context:
-            state = network.forget(state, torch.tensor([0]))
+            state = network.forget(state, torch.tensor([0]), tower)
         batch = stack_windows(ids, starts, length, reading.start_id, reading.reset_documents)
         hidden, state = _stream_hidden(network, batch, state, tower)
         if offset >= 0:
@@ -114,5 +116,6 @@ def _score_lines(
         values = packed._replace(data=network.softmax.target_log_probs(hidden, packed.data))
         table, _ = torch.nn.utils.rnn.pad_packed_sequence(values, batch_first=True)
         for row, line in zip(rows, table.double().numpy(), strict=True):
-            scores[ids.documents[row] : ends[row]] = line[: ends[row] - ids.documents[row]]
+            found = line[: ends[row] - ids.documents[row]]
+            scores[ids.documents[row] : ends[row]] = reverse_line(found) if backward else found
     return scores

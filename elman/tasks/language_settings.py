@@ -18,8 +18,12 @@ class DataSettings(Section):
     dev_fraction: float = Field(0.1, gt=0, lt=1, description="held out from the end of train where dev is not given")
     encoding: str = "utf-8"
     unit: Literal["stream", "line"] = Field("stream", description="one running text, or one text a line")
-    text_column: str | None = Field(None, description="name or number of the column, in tables")
-    label_column: str | None = Field(None, description="the model is told this column's value")
+    text_column: str | None = Field(
+        None, coerce_numbers_to_str=True, description="name or number of the column, in tables"
+    )
+    label_column: str | None = Field(
+        None, coerce_numbers_to_str=True, description="the model is told this column's value"
+    )
 
     @model_validator(mode="after")
     def _labels_need_lines(self) -> "DataSettings":
@@ -65,8 +69,8 @@ class ModelSettings(Section):
             raise ValueError("model.tied needs model.embedding above 0")
         if self.tied and self.softmax == "adaptive":
             raise ValueError("model.tied does not go with the adaptive softmax")
-        if self.kind != "recurrent" and self.direction == "both":
-            raise ValueError('model.direction = "both" needs model.kind = "recurrent"')
+        if self.kind == "ngram" and self.direction != "forward":
+            raise ValueError('model.kind = "ngram" reads forward only')
         return self
 
 
@@ -96,3 +100,9 @@ class LanguageRecipe(Section):
     batch: BatchSettings = BatchSettings()
     train: TrainSettings = TrainSettings()
     baseline: BaselineSettings = BaselineSettings()
+
+    @model_validator(mode="after")
+    def _labels_need_a_network(self) -> "LanguageRecipe":
+        if self.data.label_column is not None and self.model.kind == "ngram":
+            raise ValueError('model.kind = "ngram" cannot be told labels: leave data.label_column out')
+        return self

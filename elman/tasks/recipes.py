@@ -25,7 +25,7 @@ def recipe_names() -> list[str]:
 def find_recipe(source: Path | str) -> Path:
     """The file of a recipe, given as a path or as a name."""
     path = Path(source)
-    if path.exists():
+    if path.is_file():
         return path
     named = recipe_folder() / f"{source}.toml"
     if path.name == str(source) and named.exists():

@@ -35,16 +35,12 @@ class CharacterTokenizer(Tokenizer):
             counts = np.bincount(code_points(ready(block)))
             total[: len(counts)] += counts
         seen = np.flatnonzero(total)
-        units, counts_kept, left = by_frequency(
-            zip(seen.tolist(), total[seen].tolist(), strict=True), settings
-        )
-        return cls(
-            settings, [chr(unit) for unit in units], special_counts(settings, left, ends) + counts_kept
-        )
+        units, counts_kept, left = by_frequency(zip(seen.tolist(), total[seen].tolist(), strict=True), settings)
+        return cls(settings, [chr(unit) for unit in units], special_counts(settings, left, ends) + counts_kept)
 
     def encode(self, text: str) -> NDArray[np.int64]:
         """The ids of `text`, one for each character."""
-        ids: NDArray[np.int64] = self._table[code_points(self._ready(text))].astype(np.int64)
+        ids: NDArray[np.int64] = np.take(self._table, code_points(self._ready(text))).astype(np.int64)
         return ids
 
     def decode(self, ids: ArrayLike) -> str:

@@ -9,9 +9,7 @@ from elman.text.subwords import SubwordTokenizer
 from elman.text.tokenizer import Tokenizer
 from elman.text.words import WordTokenizer
 
-type_of_tokenizer = (
-    type[CharacterTokenizer] | type[ByteTokenizer] | type[WordTokenizer] | type[SubwordTokenizer]
-)
+type_of_tokenizer = type[CharacterTokenizer] | type[ByteTokenizer] | type[WordTokenizer] | type[SubwordTokenizer]
 
 KINDS: dict[str, type_of_tokenizer] = {
     "characters": CharacterTokenizer,

@@ -44,9 +44,7 @@ class TokenizerSettings(BaseModel):
     def _room_for_bytes(self) -> "TokenizerSettings":
         floor = BYTES + len(self.special_tokens)
         if self.kind in ("bytes", "bpe", "unigram") and self.size is not None and self.size < floor:
-            raise ValueError(
-                f"size must be at least {floor} for {self.kind}: the 256 bytes and the special tokens"
-            )
+            raise ValueError(f"size must be at least {floor} for {self.kind}: the 256 bytes and the special tokens")
         return self
 
     @property

@@ -26,6 +26,8 @@ CHUNK = 1 << 16
 class SubwordTokenizer(BytePieces):
     """Byte-pair encoding (`bpe`) or the unigram language model (`unigram`).
 
+    The library learns a unigram model in parallel, in no fixed order: a second fit may differ in a few pieces.
+
     >>> from elman.text import fit_tokenizer
     >>> tokenizer = fit_tokenizer(TokenizerSettings(kind="bpe", size=270), ["low lower lowest " * 9])
     >>> tokenizer.decode(tokenizer.encode("slowest ünder\\n"))

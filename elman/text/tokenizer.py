@@ -118,9 +118,7 @@ class Tokenizer(ABC):
         """The tokenizer of a `to_json`; `where` names it in error messages."""
         from elman.text.kinds import KINDS  # the kinds derive from this class
 
-        damaged = (
-            f"{where} is damaged, not a tokenizer of Elman's; take it again from where the model was trained"
-        )
+        damaged = f"{where} is damaged, not a tokenizer of Elman's; take it again from where the model was trained"
         try:
             value = json.loads(text)
             version = value["version"]
@@ -153,9 +151,7 @@ def id_list(ids: ArrayLike) -> list[int]:
     return cast(list[int], np.asarray(ids).ravel().tolist())
 
 
-def by_frequency(
-    counts: Iterable[tuple[Any, int]], settings: TokenizerSettings
-) -> tuple[list[Any], list[int], int]:
+def by_frequency(counts: Iterable[tuple[Any, int]], settings: TokenizerSettings) -> tuple[list[Any], list[int], int]:
     """Units in order of falling count within `min_count` and `size`; their counts; how much was left over.
 
     Equal counts stand in the order of the units themselves, so that a vocabulary does not depend on chance.

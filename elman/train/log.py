@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from elman.errors import RunError, UserError
 from elman.files import write_aside, write_text
 
 
@@ -22,8 +23,11 @@ class RunLog:
     def add(self, kind: str, step: int, **values: float) -> None:
         """Write one record of `kind` ("train" or "dev")."""
         record = {"kind": kind, "step": step, **{key: _rounded(value) for key, value in values.items()}}
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(record) + "\n")
+        except OSError as error:
+            raise RunError(f"could not write {self.path}: {error.strerror or error}") from error
         if self._board is not None:
             for key, value in values.items():
                 self._board.add_scalar(f"{kind}/{key}", value, step)
@@ -82,7 +86,5 @@ def _tensorboard(folder: Path) -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
-        from elman.errors import UserError
-
         raise UserError("train.tensorboard needs TensorBoard: pip install 'elman[track]'") from None
     return SummaryWriter(str(folder))

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from elman.errors import ElmanError, RunError
+from elman.errors import ElmanError, RunError, UserError
 from elman.train.checkpoint import load_checkpoint, save_checkpoint
 from elman.train.log import RunLog, draw_curves
 from elman.train.optimizer import Average, clip, make_optimizer
@@ -79,7 +79,7 @@ class Trainer:
         self.folder.mkdir(parents=True, exist_ok=True)
         log = RunLog(self.folder, self.settings.tensorboard)
         if resume:
-            self._restore(load_checkpoint(self.checkpoint_path))
+            self._resume(load_checkpoint(self.checkpoint_path))
         log.rewind(self.step)
         with self.reporter, self._stopping_gently():
             self._train(log)
@@ -119,23 +119,23 @@ class Trainer:
         for _ in range(self.settings.accumulate):
             batch = next(self.batches)
             loss = self.task.loss(batch, self.hidden)
-            self._refuse_nan(loss.mean.item(), "loss", batch)
-            (loss.mean / self.settings.accumulate).backward()  # type: ignore[no-untyped-call]
+            self._refuse_nan(loss.mean.item(), "loss", f"batch {batch}")
+            (loss.mean * (loss.weight / self.settings.accumulate)).backward()  # type: ignore[no-untyped-call]
             self.hidden = loss.state
             self.tokens += loss.tokens
             self._recent.append((loss.mean.item(), loss.tokens))
         norm = clip(self.settings, self.parameters)
-        self._refuse_nan(norm, "gradient", batch)
+        self._refuse_nan(norm, "norm of the gradient", f"batch {batch}")
         self.optimizer.step()
         self.average.update()
         self.step += 1
         return rate, norm
 
-    def _refuse_nan(self, value: float, what: str, batch: Any) -> None:
+    def _refuse_nan(self, value: float, what: str, where: str) -> None:
         if not math.isfinite(value):
             kept = f"the last good checkpoint is {self.checkpoint_path}" if self.checkpoint_path.exists() else ""
             raise RunError(
-                f"training stopped at step {self.step + 1}: the {what} is {value} in batch {batch}; "
+                f"training stopped at step {self.step + 1}: the {what} is {value} in {where}; "
                 f"try a lower train.lr or train.clip_norm{'; ' if kept else ''}{kept}"
             )
 
@@ -161,8 +161,9 @@ class Trainer:
         with self.average.applied(), torch.no_grad():
             scores = self.task.evaluate()
             loss = scores["loss"]
+            self._refuse_nan(loss, "loss", "the held-out text")
             best = loss < min(self.losses, default=math.inf)
-            if best or not self.losses:
+            if best:
                 self.task.save(self.folder)
         self._react(loss, best)
         log.add("dev", self.step, **scores, seconds=self.seconds)
@@ -210,6 +211,15 @@ class Trainer:
                 "python": random.getstate(),
             },
         }
+
+    def _resume(self, state: dict[str, Any]) -> None:
+        try:
+            self._restore(state)
+        except (RuntimeError, ValueError, KeyError, TypeError):
+            raise UserError(
+                f"the checkpoint {self.checkpoint_path} does not fit this run, as if its data had changed since: "
+                "put them back, or start again with --force"
+            ) from None
 
     def _restore(self, state: dict[str, Any]) -> None:
         self.task.network.load_state_dict(state["network"])

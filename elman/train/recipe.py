@@ -160,9 +160,11 @@ def to_toml(recipe: Section) -> str:
     True
     """
     tables = recipe.model_dump(mode="json")
-    top = [f"{key} = {_toml(value)}" for key, value in tables.items() if _is_plain(value)]
+    top = [f"{key} = {toml_value(value)}" for key, value in tables.items() if _is_plain(value)]
     sections = [
-        "\n".join([f"\n[{name}]", *(f"{key} = {_toml(value)}" for key, value in table.items() if _is_plain(value))])
+        "\n".join(
+            [f"\n[{name}]", *(f"{key} = {toml_value(value)}" for key, value in table.items() if _is_plain(value))]
+        )
         for name, table in tables.items()
         if isinstance(table, dict)
     ]
@@ -173,13 +175,18 @@ def _is_plain(value: Any) -> bool:
     return value is not None and not isinstance(value, dict)
 
 
-def _toml(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A value as TOML writes it.
+
+    >>> toml_value([1, "a\\n"])
+    '[1, "a\\\\U0000000A"]'
+    """
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
         return '"' + "".join(_escape(character) for character in value) + '"'
     if isinstance(value, list):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
+        return "[" + ", ".join(toml_value(item) for item in value) + "]"
     return repr(value)
 
 

@@ -12,12 +12,14 @@ class Loss:
     """What one batch gave.
 
     `mean` is differentiable, per token; `tokens` is how many it is a mean of; `state` is what the next
-    batch starts from (a carried hidden state, already cut off from the graph), or None.
+    batch starts from (a carried hidden state, already cut off from the graph), or None; `weight` is how much the
+    batch counts in the update.
     """
 
     mean: Tensor
     tokens: int
     state: Any = None
+    weight: float = 1.0
 
 
 class Batches(Protocol):

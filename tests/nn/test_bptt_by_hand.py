@@ -27,9 +27,7 @@ def forward(e: Array, W_h: Array, W_e: Array, b1: Array, U: Array, b2: Array) ->
     return h, y
 
 
-def backward(
-    e: Array, targets: Array, h: list[Array], y: list[Array], W_h: Array, U: Array
-) -> dict[str, Array]:
+def backward(e: Array, targets: Array, h: list[Array], y: list[Array], W_h: Array, U: Array) -> dict[str, Array]:
     """For each loss L_t the sum over all earlier steps p, as the chain rule has it; no work is shared."""
     dU, db2 = np.zeros((V, H)), np.zeros(V)
     dW_h, dW_e, db1 = np.zeros((H, H)), np.zeros((H, E)), np.zeros(H)
@@ -71,5 +69,5 @@ def test_hand_derived_gradients_equal_autograds() -> None:
     }
     for name, gradient in autograd.items():
         assert gradient is not None
-        assert np.abs(gradient).max() > 1e-4, name
+        assert gradient.abs().max() > 1e-4, name
         np.testing.assert_allclose(by_hand[name], gradient.numpy(), atol=1e-8, rtol=0, err_msg=name)

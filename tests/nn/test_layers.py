@@ -11,8 +11,8 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pack_sequen
 
 import elman.nn
 
-I, H, B, T = 3, 4, 3, 5
-LENGTHS = {"packed": [5, 3, 1], "packed unsorted": [2, 5, 3]}
+X, H, B, T = 3, 4, 3, 4
+LENGTHS = {"packed": [4, 3, 1], "packed unsorted": [2, 4, 3]}
 LAYOUTS = ["padded", "batch first", "unbatched", *LENGTHS]
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "tanh": ("RNN", {}),
@@ -26,10 +26,14 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
 def pair(kind: str, backend: str, dtype: torch.dtype, **options: Any) -> tuple[nn.RNNBase, nn.RNNBase]:
     """The layer of PyTorch and Elman's, with the same weights."""
     name, own = KINDS[kind]
-    theirs = getattr(nn, name)(I, H, dtype=dtype, **own, **options)
-    ours = getattr(elman.nn, name)(I, H, dtype=dtype, backend=backend, **own, **options)
+    theirs = getattr(nn, name)(X, H, dtype=dtype, **own, **options)
+    ours = getattr(elman.nn, name)(X, H, dtype=dtype, backend=backend, **own, **options)
     ours.load_state_dict(theirs.state_dict(), strict=True)
     return theirs, ours
+
+
+def values(output: Tensor | PackedSequence) -> Tensor:
+    return output.data if isinstance(output, PackedSequence) else output
 
 
 def state_for(layer: nn.RNNBase, dtype: torch.dtype, batched: bool) -> list[Tensor]:
@@ -42,19 +46,17 @@ def result(layer: nn.RNNBase, layout: str, x: Tensor, state: list[Tensor]) -> di
     """Output, final states and the gradients of a loss that weighs each of their numbers differently."""
     x = x.clone().requires_grad_()
     state = [part.clone().requires_grad_() for part in state]
-    packed = layout in LENGTHS
     input: Tensor | PackedSequence = x
-    if packed:
+    if layout in LENGTHS:
         input = pack_padded_sequence(x, LENGTHS[layout], enforce_sorted=layout == "packed")
     output, final = layer(input, tuple(state) if len(state) == 2 else state[0])
-    values = {"output": output.data if packed else output}
-    values |= {f"final {i}": part for i, part in enumerate(final if len(state) == 2 else [final])}
+    results = {"output": values(output)}
+    results |= {f"final {i}": part for i, part in enumerate(final if len(state) == 2 else [final])}
     layer.zero_grad()
-    weighed = [(v * torch.linspace(-1, 2, v.numel(), dtype=v.dtype).view(v.shape)).sum() for v in values.values()]
-    torch.stack(weighed).sum().backward()
+    sum((v * torch.linspace(-1, 2, v.numel(), dtype=v.dtype).view(v.shape)).sum() for v in results.values()).backward()
     gradients = {"d input": x.grad, **{f"d state {i}": part.grad for i, part in enumerate(state)}}
     gradients |= {f"d {name}": p.grad for name, p in layer.named_parameters()}
-    return {**values, **{name: g for name, g in gradients.items() if g is not None}}
+    return {**results, **{name: g for name, g in gradients.items() if g is not None}}
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
@@ -67,28 +69,29 @@ def test_equals_torch(
     kind: str, backend: str, num_layers: int, bidirectional: bool, layout: str, dtype: torch.dtype
 ) -> None:
     torch.manual_seed(num_layers)
-    for bias in (True, False):
+    for bias in (True, False) if dtype == torch.float64 else (True,):
         options = {"num_layers": num_layers, "bidirectional": bidirectional, "bias": bias}
         theirs, ours = pair(kind, backend, dtype, batch_first=layout == "batch first", **options)
-        shape = {"batch first": (B, T, I), "unbatched": (T, I)}.get(layout, (T, B, I))
+        shape = {"batch first": (B, T, X), "unbatched": (T, X)}.get(layout, (T, B, X))
         x, state = torch.randn(shape, dtype=dtype), state_for(theirs, dtype, layout != "unbatched")
         expected, got = result(theirs, layout, x, state), result(ours, layout, x, state)
         assert expected.keys() == got.keys()
         for name, value in expected.items():
             close, relative = (1e-5, 1e-4) if dtype == torch.float32 else (1e-10, 1e-10)
             rtol = relative if name.startswith("d ") else 0
-            torch.testing.assert_close(got[name], value, atol=close, rtol=rtol, msg=lambda m, n=name: f"{n}: {m}")
+            difference = (got[name] - value).abs()
+            assert (difference <= close + rtol * value.abs()).all(), name
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("backend", ["torch", "cells"])
 def test_zeros_are_the_state_where_none_is_given(kind: str, backend: str) -> None:
     theirs, ours = pair(kind, backend, torch.float64, num_layers=2, bidirectional=True)
-    sequences = [torch.randn(length, I, dtype=torch.float64) for length in (1, 4, 2)]
+    sequences = [torch.randn(length, X, dtype=torch.float64) for length in (1, 4, 2)]
     packed = pack_sequence(sequences, enforce_sorted=False)
-    for input in (packed, torch.randn(T, B, I, dtype=torch.float64), sequences[1]):
+    for input in (packed, torch.randn(T, B, X, dtype=torch.float64), sequences[1]):
         expected, got = theirs(input)[0], ours(input)[0]
-        torch.testing.assert_close(got.data, expected.data, atol=1e-12, rtol=0)
+        torch.testing.assert_close(values(got), values(expected), atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -100,8 +103,8 @@ def test_state_dict_goes_both_ways(kind: str) -> None:
 
 @pytest.mark.parametrize("backend", ["torch", "cells"])
 def test_copies_and_pickles_compute_the_same(backend: str) -> None:
-    layer = elman.nn.LSTM(I, H, num_layers=2, backend=backend, weight_dropout=0.5).eval()
-    x = torch.randn(T, B, I)
+    layer = elman.nn.LSTM(X, H, num_layers=2, backend=backend, weight_dropout=0.5).eval()
+    x = torch.randn(T, B, X)
     expected = layer(x)[0]
     for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
         torch.testing.assert_close(twin(x)[0], expected, atol=0, rtol=0)
@@ -113,13 +116,13 @@ def test_works_without_gradients_and_inside_other_modules(backend: str) -> None:
     class Tagger(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.encoder = elman.nn.GRU(I, H, batch_first=True, bidirectional=True, backend=backend)
+            self.encoder = elman.nn.GRU(X, H, batch_first=True, bidirectional=True, backend=backend)
             self.scores = nn.Linear(2 * H, 7)
 
         def forward(self, x: Tensor) -> Tensor:
             return self.scores(self.encoder(x)[0])
 
-    tagger, x = Tagger(), torch.randn(B, T, I)
+    tagger, x = Tagger(), torch.randn(B, T, X)
     expected = tagger(x)
     for mode in (torch.no_grad(), torch.inference_mode()):
         with mode:
@@ -132,7 +135,7 @@ def test_works_without_gradients_and_inside_other_modules(backend: str) -> None:
 
 
 def test_dropout_between_layers_is_torchs_in_the_cells_too() -> None:
-    x = torch.randn(T, B, I, dtype=torch.float64)
+    x = torch.randn(T, B, X, dtype=torch.float64)
     layers = pair("lstm", "cells", torch.float64, num_layers=3, dropout=0.5)
     outputs = []
     for layer in layers:
@@ -142,7 +145,7 @@ def test_dropout_between_layers_is_torchs_in_the_cells_too() -> None:
 
 
 def test_cells_backend_draws_no_random_numbers() -> None:
-    layer, x = elman.nn.LSTM(I, H, backend="cells"), torch.randn(T, B, I)
+    layer, x = elman.nn.LSTM(X, H, backend="cells"), torch.randn(T, B, X)
     before = torch.get_rng_state()
     layer(x)
     assert torch.equal(torch.get_rng_state(), before)
@@ -151,34 +154,33 @@ def test_cells_backend_draws_no_random_numbers() -> None:
 @pytest.mark.parametrize("backend", ["torch", "cells"])
 @pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
 def test_weight_dropout(name: str, backend: str) -> None:
-    layer = getattr(elman.nn, name)(I, H, num_layers=2, bidirectional=True, weight_dropout=0.5, backend=backend)
+    options = {"num_layers": 2, "bidirectional": True, "weight_dropout": 0.5, "backend": backend}
+    layer = getattr(elman.nn, name)(X, H, **options)
     before = copy.deepcopy(layer.state_dict())
-    packed = pack_sequence([torch.randn(length, I) for length in (2, 5)], enforce_sorted=False)
-    for input in (torch.randn(T, B, I), packed):
-        first, second = layer(input)[0].data, layer(input)[0].data
+    packed = pack_sequence([torch.randn(length, X) for length in (2, 5)], enforce_sorted=False)
+    for input in (torch.randn(T, B, X), packed):
+        first, second = values(layer(input)[0]), values(layer(input)[0])
         assert not torch.equal(first, second), "each call has a mask of its own"
         first.sum().backward()
         layer.eval()
-        torch.testing.assert_close(layer(input)[0].data, layer(input)[0].data, atol=0, rtol=0)
+        torch.testing.assert_close(values(layer(input)[0]), values(layer(input)[0]), atol=0, rtol=0)
         layer.train()
     assert all(torch.equal(before[key], value) for key, value in layer.state_dict().items())
     assert all(p.grad is not None for p in layer.parameters())
-    (layer.weight_hh_l0.grad == 0).any()
 
 
 def test_weight_dropout_of_one_switches_the_recurrence_off() -> None:
-    layer = elman.nn.RNN(I, H, weight_dropout=1.0)
-    x = torch.randn(T, B, I)
-    output, _ = layer(x)
-    torch.testing.assert_close(output, torch.tanh(x @ layer.weight_ih_l0.T + layer.bias_ih_l0 + layer.bias_hh_l0))
+    layer, x = elman.nn.RNN(X, H, weight_dropout=1.0), torch.randn(T, B, X)
+    alone = torch.tanh(x @ layer.weight_ih_l0.T + layer.bias_ih_l0 + layer.bias_hh_l0)
+    torch.testing.assert_close(layer(x)[0], alone)
 
 
 @pytest.mark.parametrize("backend", ["torch", "cells"])
 def test_wrong_shapes_raise_as_in_torch(backend: str) -> None:
-    layer = elman.nn.LSTM(I, H, backend=backend)
-    good, h = torch.zeros(T, B, I), torch.zeros(1, B, H)
+    layer = elman.nn.LSTM(X, H, backend=backend)
+    good, h = torch.zeros(T, B, X), torch.zeros(1, B, H)
     with pytest.raises(RuntimeError, match=r"input\.size\(-1\) must be equal"):
-        layer(torch.zeros(T, B, I + 1))
+        layer(torch.zeros(T, B, X + 1))
     with pytest.raises(RuntimeError, match="Expected hidden size"):
         layer(good, (h, torch.zeros(1, B + 1, H)))
     with pytest.raises(RuntimeError, match="3 dimensions, got 2"):
@@ -186,20 +188,20 @@ def test_wrong_shapes_raise_as_in_torch(backend: str) -> None:
     with pytest.raises(RuntimeError, match="2 tensors, got 1"):
         layer(good, h)
     with pytest.raises(ValueError, match="2 or 3 dimensions"):
-        layer(torch.zeros(I))
+        layer(torch.zeros(X))
     with pytest.raises(RuntimeError):
-        layer(torch.zeros(0, B, I))
+        layer(torch.zeros(0, B, X))
     with pytest.raises(ValueError, match="dtype"):
         layer(good.double())
 
 
 def test_wrong_options_raise() -> None:
     with pytest.raises(ValueError, match="unknown backend 'fast', known are: auto, torch, cells"):
-        elman.nn.GRU(I, H, backend="fast")
+        elman.nn.GRU(X, H, backend="fast")
     with pytest.raises(ValueError, match="weight_dropout must be a number from 0 to 1"):
-        elman.nn.GRU(I, H, weight_dropout=2)
+        elman.nn.GRU(X, H, weight_dropout=2)
     with pytest.raises(ValueError, match="proj_size"):
-        elman.nn.GRU(I, H, proj_size=2)
+        elman.nn.GRU(X, H, proj_size=2)
 
 
 def test_representation_names_the_new_options() -> None:

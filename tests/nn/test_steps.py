@@ -50,6 +50,4 @@ def test_each_sequence_is_run_for_its_own_length() -> None:
         start = (torch.tensor([[10.0], [20.0], [30.0]]),)
         output, (final,) = unroll(Counter(1, 1), packed.data, packed.batch_sizes, start, reverse=reverse)
         assert final.flatten().tolist() == [14, 22, 31]
-        assert output.flatten().tolist() == (
-            [14, 22, 31, 13, 21, 12, 11] if reverse else [11, 21, 31, 12, 22, 13, 14]
-        )
+        assert output.flatten().tolist() == ([14, 22, 31, 13, 21, 12, 11] if reverse else [11, 21, 31, 12, 22, 13, 14])
