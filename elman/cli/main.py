@@ -22,14 +22,18 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def _options(
-    version: bool = typer.Option(False, "--version", help="Show the version and stop.", is_eager=True),
-    debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
-) -> None:
-    if version:
+def _show_version(asked: bool) -> None:
+    if asked:
         typer.echo(f"elman {__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", help="Show the version.", is_eager=True, callback=_show_version),
+    debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
+) -> None:
+    pass
 
 
 for module in ("train", "evaluate", "generate", "data", "demo"):

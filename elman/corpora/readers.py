@@ -80,7 +80,7 @@ class TextFiles:
         named = [paths] if isinstance(paths, (str, Path)) else list(paths)
         if not named:
             raise UserError("no text file was named: give at least one")
-        self.paths = [path for name in named for path in _text_files(Path(name))]
+        self.paths = [path for name in named for path in _named(Path(name))]
         self._survey: Survey | None = None
 
     def survey(self, memo: Path | None = None) -> Survey:
@@ -111,6 +111,13 @@ class TextFiles:
     def blocks(self, start: float = 0.0, stop: float = 1.0) -> Blocks:
         """The text from `start` to `stop`, in blocks of a few million characters."""
         return Blocks(tuple(self.documents(start, stop)))
+
+
+def _named(path: Path) -> list[Path]:
+    try:
+        return _text_files(path)
+    except OSError as error:
+        raise UserError(f"{path} cannot be looked at: {error.strerror or error}") from error
 
 
 def _text_files(path: Path) -> list[Path]:

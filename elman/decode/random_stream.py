@@ -24,9 +24,7 @@ def splitmix64(seed: ArrayLike, n: ArrayLike) -> NDArray[np.uint64]:
     6457827717110365317
     """
     seeds, places = np.asarray(seed, dtype=np.uint64), np.asarray(n, dtype=np.uint64)
-    with np.errstate(
-        over="ignore"
-    ):  # arithmetic is modulo 2**64; NumPy warns of that for single numbers only
+    with np.errstate(over="ignore"):  # arithmetic is modulo 2**64; NumPy warns of that for single numbers only
         z = seeds + (places + np.uint64(1)) * _GAMMA
         z = (z ^ (z >> np.uint64(30))) * _MIX_1
         z = (z ^ (z >> np.uint64(27))) * _MIX_2

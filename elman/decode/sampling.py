@@ -38,9 +38,7 @@ class Sampling:
 
     def __post_init__(self) -> None:
         if not 0 <= self.temperature < math.inf:
-            raise UserError(
-                f"temperature must be 0 (the likeliest) or a number above it, not {self.temperature}"
-            )
+            raise UserError(f"temperature must be 0 (the likeliest) or a number above it, not {self.temperature}")
         if self.top_k < 0:
             raise UserError(f"top_k must be 0 (keep every id) or the number of ids to keep, not {self.top_k}")
         if not 0 < self.top_p <= 1:
@@ -80,9 +78,7 @@ def next_ids(
     if sampling.greedy:
         return scores.argmax(dim=-1)  # B; the lowest id among equals
 
-    scores = (
-        scores - top
-    ) / sampling.temperature  # the likeliest is at 0, so a tiny temperature cannot overflow
+    scores = (scores - top) / sampling.temperature  # the likeliest is at 0, so a tiny temperature cannot overflow
     weights = scores.exp().masked_fill(~kept(scores, sampling), 0.0)  # B x V; softmax but for its divisor
     cumulative = weights.cumsum(dim=-1)  # B x V; ids ascending
     # u is scaled by the total, instead of the weights divided by it: for u <= 1 - 2**-53 the product is below

@@ -91,9 +91,7 @@ class KneserNey:
         self.start = start
         self._base = vocab_size + 1
         contexts = [1, *(len(table.keys) for table in tables)]
-        self._levels = [
-            smooth(table, self._base, size) for table, size in zip(tables, contexts, strict=False)
-        ]
+        self._levels = [smooth(table, self._base, size) for table, size in zip(tables, contexts, strict=False)]
 
     @classmethod
     def fit(
@@ -114,9 +112,7 @@ class KneserNey:
             raise UserError(f"an n-gram model of order {order} does not exist: choose an order of 1 or more")
         start = vocab_size if start_id is None else start_id
         if not 0 <= start <= vocab_size:
-            raise UserError(
-                f"start_id {start} is outside the vocabulary of {vocab_size}: choose one of its ids"
-            )
+            raise UserError(f"start_id {start} is outside the vocabulary of {vocab_size}: choose one of its ids")
         ids = _checked(ids, vocab_size)
         if not len(ids):
             raise UserError("there are no tokens to count n-grams of: give a text with at least one token")
@@ -223,14 +219,10 @@ def _contexts(ranks: Ints, depth: Ints, length: int) -> Ints:
 def _checked(ids: AnyInts, vocab_size: int) -> AnyInts:
     ids = np.asarray(ids)
     if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
-        raise UserError(
-            f"token ids are one row of integers, not {ids.dtype} of shape {ids.shape}: flatten them"
-        )
+        raise UserError(f"token ids are one row of integers, not {ids.dtype} of shape {ids.shape}: flatten them")
     wrong = ids[(ids < 0) | (ids >= vocab_size)]
     if len(wrong):
-        raise UserError(
-            f"token id {wrong[0]} is outside the vocabulary of {vocab_size}: encode with the model's own"
-        )
+        raise UserError(f"token id {wrong[0]} is outside the vocabulary of {vocab_size}: encode with the model's own")
     return ids
 
 

@@ -52,9 +52,7 @@ def lay_out(ids: AnyInts, documents: AnyInts | None, start: int) -> Stream:
     """
     given = np.zeros(0, np.int64) if documents is None else np.asarray(documents)
     if given.size and (given.min() < 0 or given.max() > len(ids)):
-        raise UserError(
-            f"a document starts outside the stream of {len(ids)} tokens: give offsets from 0 to {len(ids)}"
-        )
+        raise UserError(f"a document starts outside the stream of {len(ids)} tokens: give offsets from 0 to {len(ids)}")
     starts = np.unique(np.append(given.astype(np.int64), 0))
     starts = starts[starts < len(ids)]  # an empty document at the end has nothing to count
     marks = starts + np.arange(len(starts))
@@ -87,9 +85,7 @@ def count_ngrams(stream: Stream, base: int, order: int) -> list[NgramTable]:
     counts = np.bincount(tokens[depth > 0], minlength=base)
     for length in range(2, order + 1):
         at = np.flatnonzero(depth >= length - 1)
-        longer, inverse, plain = np.unique(
-            ranks[at - 1] * base + tokens[at], return_inverse=True, return_counts=True
-        )
+        longer, inverse, plain = np.unique(ranks[at - 1] * base + tokens[at], return_inverse=True, return_counts=True)
         suffix = np.empty(len(longer), np.int64)
         suffix[inverse] = ranks[at]
         preceded = np.bincount(suffix, minlength=len(keys))

@@ -86,8 +86,6 @@ def unigram_loss(train_counts: npt.NDArray[Any], eval_ids: npt.NDArray[Any]) -> 
     if not len(eval_ids):
         raise UserError("there are no tokens to score: give a text with at least one token")
     if eval_ids.min() < 0 or eval_ids.max() >= len(train_counts):
-        raise UserError(
-            f"a token id is outside the vocabulary of {len(train_counts)}: encode with the model's own"
-        )
+        raise UserError(f"a token id is outside the vocabulary of {len(train_counts)}: encode with the model's own")
     smoothed = np.asarray(train_counts, np.float64) + 1
     return float(-np.log(smoothed / smoothed.sum())[eval_ids].mean())

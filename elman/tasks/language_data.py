@@ -51,7 +51,8 @@ def encode_file(paths: list[Path], recipe: LanguageRecipe, tokenizer: Tokenizer,
 def _open_streams(recipe: LanguageRecipe, files: dict[str, list[Path]]) -> LanguageData:
     encoding = recipe.data.encoding
     text = TextFiles(files["train"], encoding)
-    share = 1.0 if "dev" in files else 1.0 - recipe.data.dev_fraction
+    held = 0.0 if "dev" in files else recipe.data.dev_fraction
+    share = 1.0 - min(held, recipe.data.dev_characters / text.survey().characters)
     train, tokenizer = stream_ids(text, recipe.text, stop=share)
     if "dev" in files:
         dev, _ = stream_ids(TextFiles(files["dev"], encoding), tokenizer)

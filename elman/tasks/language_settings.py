@@ -16,6 +16,7 @@ class DataSettings(Section):
     dev: tuple[str, ...] = ()
     test: tuple[str, ...] = ()
     dev_fraction: float = Field(0.1, gt=0, lt=1, description="held out from the end of train where dev is not given")
+    dev_characters: int = Field(500_000, ge=2, description="held out from a running text at most")
     encoding: str = "utf-8"
     unit: Literal["stream", "line"] = Field("stream", description="one running text, or one text a line")
     text_column: str | None = Field(

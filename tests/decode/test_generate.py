@@ -119,9 +119,7 @@ def test_a_row_ends_when_the_caller_says_so() -> None:
 def test_stop_strings_end_each_row_of_a_stream() -> None:
     stops = [StopStrings(["de"]) for _ in range(2)]
     shown = ["", ""]
-    for new in generate(
-        ring(), [[0], [3]], length=9, sampling=GREEDY, stop_when=lambda row: stops[row].stopped
-    ):
+    for new in generate(ring(), [[0], [3]], length=9, sampling=GREEDY, stop_when=lambda row: stops[row].stopped):
         for row, id_ in new.items():
             shown[row] += stops[row].push("abcdef"[id_])
     assert shown == ["bc", "efabc"]

@@ -54,13 +54,9 @@ def as_documented(logits: list[float], sampling: Sampling, seen: list[bool], u: 
 
 @settings(deadline=None)
 @given(logit_rows, samplings, uniforms, st.data())
-def test_the_choice_is_the_documented_one(
-    logits: list[float], how: Sampling, u: float, data: st.DataObject
-) -> None:
+def test_the_choice_is_the_documented_one(logits: list[float], how: Sampling, u: float, data: st.DataObject) -> None:
     seen = data.draw(st.lists(st.booleans(), min_size=len(logits), max_size=len(logits)))
-    chosen = next_ids(
-        torch.tensor([logits]), how, torch.tensor([seen]), torch.tensor([u], dtype=torch.float64)
-    )
+    chosen = next_ids(torch.tensor([logits]), how, torch.tensor([seen]), torch.tensor([u], dtype=torch.float64))
     expected = as_documented(logits, how, seen, u)
     if int(chosen) != expected:  # only where a rounding of exp can tip it
         nudged = {as_documented(logits, how, seen, max(0.0, min(LAST, u + e))) for e in (-1e-12, 1e-12)}
@@ -145,9 +141,7 @@ def test_top_k_depends_on_the_order_of_logits_alone(logits: list[float], top_k: 
 
 @settings(deadline=None)
 @given(logit_rows, samplings, uniforms, st.integers(-40, 40))
-def test_a_constant_added_to_all_logits_changes_nothing(
-    logits: list[float], how: Sampling, u: float, c: int
-) -> None:
+def test_a_constant_added_to_all_logits_changes_nothing(logits: list[float], how: Sampling, u: float, c: int) -> None:
     plain = Sampling(how.temperature, how.top_k, how.top_p)
     rows = torch.tensor([logits, [x + c for x in logits]], dtype=torch.float64)
     a, b = next_ids(rows, plain, None, torch.tensor([u, u], dtype=torch.float64)).tolist()
@@ -156,9 +150,7 @@ def test_a_constant_added_to_all_logits_changes_nothing(
 
 @settings(deadline=None)
 @given(st.lists(st.integers(-2000, 2000), min_size=1, max_size=9, unique=True), samplings, st.randoms())
-def test_what_is_kept_does_not_depend_on_where_an_id_stands(
-    logits: list[int], how: Sampling, random: Any
-) -> None:
+def test_what_is_kept_does_not_depend_on_where_an_id_stands(logits: list[int], how: Sampling, random: Any) -> None:
     order = list(range(len(logits)))
     random.shuffle(order)
     scores = torch.tensor([logits], dtype=torch.float64) / 100
@@ -183,9 +175,7 @@ def test_penalty_turns_the_choice_away_from_what_was_seen() -> None:
 @settings(deadline=None)
 @given(uniforms, samplings)
 def test_all_suppressed_but_one(u: float, how: Sampling) -> None:
-    chosen = next_ids(
-        torch.tensor([[9.0, -9.0, 5.0]]), how, None, torch.tensor([u], dtype=torch.float64), {0, 2}
-    )
+    chosen = next_ids(torch.tensor([[9.0, -9.0, 5.0]]), how, None, torch.tensor([u], dtype=torch.float64), {0, 2})
     assert chosen.tolist() == [1]
 
 
@@ -212,9 +202,7 @@ def test_a_tiny_temperature_is_as_good_as_greedy(temperature: float) -> None:
 def test_half_precision_logits_are_widened_first() -> None:
     logits = torch.tensor([[1.0, 2.0, 3.0]])
     u = torch.tensor([0.2], dtype=torch.float64)
-    assert torch.equal(
-        next_ids(logits.bfloat16(), Sampling(), None, u), next_ids(logits, Sampling(), None, u)
-    )
+    assert torch.equal(next_ids(logits.bfloat16(), Sampling(), None, u), next_ids(logits, Sampling(), None, u))
 
 
 def test_everything_suppressed_is_the_users_mistake() -> None:

@@ -1,5 +1,7 @@
 """Every kind of tokenizer: round trips, unknown text, streaming, files."""
 
+import argparse
+import inspect
 import json
 from functools import cache
 
@@ -53,9 +55,10 @@ def test_known_words_come_back(lines: list[list[str]]) -> None:
 def test_no_text_is_too_strange(kind: str, text: str) -> None:
     tokenizer = fitted(kind)
     ids = tokenizer.encode(text)
+    named = kind == "words" and "<unk>" in text.split()
     assert ids.dtype == np.int64
-    assert ids.size == 0 or (0 <= ids.min() and ids.max() < tokenizer.size)
-    assert bool((ids == tokenizer.unk_id).any()) == bool(set(tokenizer.unknown(text)) or "<unk>" in text.split())
+    assert ids.size == 0 or (ids.min() >= 0 and ids.max() < tokenizer.size)
+    assert bool((ids == tokenizer.unk_id).any()) == bool(tokenizer.unknown(text) or named)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -117,11 +120,12 @@ def test_fitting_in_blocks_changes_nothing(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_sub_words_stay_within_their_size_and_lines(kind: str) -> None:
-    tokenizer = fitted(kind)
-    assert tokenizer.size <= 300
-    assert len(tokenizer.encode(SAMPLE)) < len(SAMPLE.encode()) / 1.5
-    lines = [tokenizer.encode(line) for line in SAMPLE.splitlines(keepends=True)]
-    assert np.concatenate(lines).tolist() == tokenizer.encode(SAMPLE).tolist()
+    text = inspect.getsource(argparse)
+    tokenizer = fit_tokenizer(TokenizerSettings(kind=kind, size=500), [text])
+    ids = tokenizer.encode(text)
+    assert tokenizer.size <= 500
+    assert len(ids) < len(text) / 2
+    assert np.concatenate([tokenizer.encode(line) for line in text.splitlines(keepends=True)]).tolist() == ids.tolist()
 
 
 def test_sub_words_need_text() -> None:
@@ -172,7 +176,7 @@ def test_a_file_with_a_part_missing_or_changed_is_damaged(kind: str, data: st.Da
     if data.draw(st.booleans()):
         del value[key]
     else:
-        value[key] = data.draw(st.sampled_from([None, "x", [1], {}, -1.5]))
+        value[key] = data.draw(st.sampled_from([None, "x", [1], -1.5]))
     with pytest.raises(UserError):
         Tokenizer.from_json(json.dumps(value))
 
