@@ -19,11 +19,11 @@ from torch import Tensor, nn
 
 from elman.corpora import IdStream
 from elman.corpora.batches import StreamBatches
+from elman.nn.language import detach
 from elman.tasks.language_network import build_network
 from elman.tasks.language_scoring import hidden_and_targets
 from elman.tasks.language_settings import ModelSettings
 from elman.text import TokenizerSettings, fit_tokenizer
-from elman.nn.language import detach
 
 SIZE, LAYERS, STREAMS, STEPS, UPDATES = 200, 2, 20, 35, 8
 

@@ -62,8 +62,15 @@ SONNETS = Corpus(
     "Shakespeare's 154 sonnets",
     ("lm",),
     "public domain",
-    "https://www.gutenberg.org/ebooks/1041",
-    (CorpusFile("sonnets.txt", 94_082, "4e5e5812959a59e06ebd719641be487c64b7496ace51a9e2594b8c0dca485562"),),
+    "https://github.com/enerrio/Generate-Shakespeare-Sonnets",
+    (
+        CorpusFile(
+            "sonnets.txt",
+            94_082,
+            "4e5e5812959a59e06ebd719641be487c64b7496ace51a9e2594b8c0dca485562",
+            f"{GITHUB}/enerrio/Generate-Shakespeare-Sonnets/17398f0d878f13c20f7b93fb9201470d29888908/sonnets.txt",
+        ),
+    ),
     {"train": ("sonnets.txt",)},
     "one verse a line, an empty line between sonnets; no split",
 )

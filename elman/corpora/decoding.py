@@ -9,7 +9,7 @@ from typing import BinaryIO, cast
 
 from elman.errors import UserError
 
-RAW_CHUNK = 1 << 20
+RAW_CHUNK = 1 << 18
 GZIP_MAGIC = b"\x1f\x8b"
 WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 

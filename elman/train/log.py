@@ -69,7 +69,8 @@ def draw_curves(folder: Path) -> None:
     if points:
         rates.plot(*zip(*points, strict=True), color="#555555", lw=1)
     losses.set_ylabel("loss (nats)")
-    losses.legend(frameon=False)
+    if losses.lines:
+        losses.legend(frameon=False)
     rates.set_ylabel("learning rate")
     rates.set_xlabel("updates")
     for axes in (losses, rates):

@@ -84,8 +84,8 @@ def test_the_triggered_average_is_the_plain_mean_since_its_start() -> None:
             average.update()
         seen.append(value)
     with average.applied():
-        assert float(network.weight) == pytest.approx(3.0)  # of 1, 2 and 6
-    assert float(network.weight) == 6.0
+        assert network.weight.item() == pytest.approx(3.0)  # of 1, 2 and 6
+    assert network.weight.item() == 6.0
 
 
 def test_the_moving_average_converges_and_lags() -> None:
@@ -97,7 +97,7 @@ def test_the_moving_average_converges_and_lags() -> None:
     for _ in range(80):
         average.update()
         with average.applied():
-            values.append(float(network.weight))
+            values.append(network.weight.item())
     assert values == sorted(values)
     assert values[0] < 0.9
     assert values[-1] == pytest.approx(1.0, abs=1e-3)
@@ -109,7 +109,7 @@ def test_an_average_goes_back_even_when_the_evaluation_fails() -> None:
     network.weight.data.fill_(5.0)
     with pytest.raises(RuntimeError), average.applied():
         raise RuntimeError
-    assert float(network.weight) == 5.0
+    assert network.weight.item() == 5.0
 
 
 def test_the_kept_model_has_the_averaged_weights(tmp_path: Path) -> None:
