@@ -105,7 +105,8 @@ class StreamBatches:
     """Windows over B contiguous streams, epoch after epoch; every epoch begins at another offset.
 
     `bptt`: "regular" windows of `steps`, "random" ones around `steps` (Merity, Keskar, Socher 2017: now and then half
-    as long), or "full": the whole stream is one window.
+    as long), or "full": the whole stream is one window. Carried states are hardly ever empty, yet a model that is used
+    begins with an empty one: with the chance `forget`, a stream's state is dropped before a window.
     """
 
     def __init__(
@@ -117,10 +118,11 @@ class StreamBatches:
         start_id: int,
         bptt: Literal["regular", "random", "full"] = "regular",
         reset_documents: bool = True,
+        forget: float = 0.0,
         seed: int = 0,
     ) -> None:
         self.ids, self.batch_size, self.steps, self.start_id = ids, batch_size, steps, start_id
-        self.bptt, self.reset_documents, self.seed = bptt, reset_documents, seed
+        self.bptt, self.reset_documents, self.forget, self.seed = bptt, reset_documents, forget, seed
         self.epoch = self.position = 0
         self._begin_epoch()
 
@@ -151,11 +153,18 @@ class StreamBatches:
         length = min(self._window_length(), self.length - self.position)
         batch = stack_windows(self.ids, self.starts + self.position, length, self.start_id, self.reset_documents)
         batch.fresh = self.position == 0
+        self._forget_some(batch)
         self.position += length
         if self.position >= self.length:
             self.epoch += 1
             self._begin_epoch()
         return batch
+
+    def _forget_some(self, batch: Batch) -> None:
+        dropped = np.flatnonzero(self._generator.random(self.batch_size) < self.forget)
+        if len(dropped):
+            already = batch.resets.get(0, torch.empty(0, dtype=torch.long)).numpy()
+            batch.resets[0] = torch.from_numpy(np.union1d(already, dropped).astype(np.int64))
 
     def state_dict(self) -> dict[str, Any]:
         """The position, and the random generator that the window lengths are drawn from."""

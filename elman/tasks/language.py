@@ -73,6 +73,7 @@ class LanguageTask:
             start_id=start_id,
             bptt=batch.bptt,
             reset_documents=batch.reset_documents,
+            forget=batch.forget,
             seed=self.recipe.train.seed,
         )
 

@@ -82,6 +82,7 @@ class BatchSettings(Section):
     steps: int = Field(64, ge=1, description="tokens the gradient reaches back")
     bptt: Literal["regular", "random", "full"] = "regular"
     reset_documents: bool = Field(True, description="forget the state where a document begins")
+    forget: float = Field(0.01, ge=0, le=1, description="chance to drop a stream's state before a window")
 
 
 class BaselineSettings(Section):

@@ -30,11 +30,6 @@ def finish(process: "subprocess.Popen[str]", seconds: float = 120) -> tuple[int,
     return process.returncode, out, error
 
 
-def elman(*arguments: str, before: str = "") -> tuple[int, str, str]:
-    """Run to the end."""
-    return finish(start(*arguments, before=before))
-
-
 def source_text(path: Path, characters: int = 80_000) -> Path:
     """A text that every machine has: source of Python's own library."""
     path.write_text(inspect.getsource(textwrap) + inspect.getsource(inspect)[: characters - 20_000], encoding="utf-8")

@@ -20,29 +20,7 @@ SMALL = (
     "train.threads=1",
     "baseline.order=0",
 )
-WORDS = [
-    "the",
-    "cat",
-    "sat",
-    "on",
-    "a",
-    "mat",
-    "and",
-    "saw",
-    "the",
-    "dog",
-    "that",
-    "ran",
-    "to",
-    "the",
-    "sea",
-    "while",
-    "a",
-    "bird",
-    "sang",
-    "of",
-    "rain",
-]
+SENTENCE = "the cat sat on a mat and saw the dog that ran to the sea while a bird sang of rain"
 
 
 def prose(lines: int = 60) -> str:
