@@ -46,8 +46,9 @@ def generate(
     if as_json or samples > 1 or found.settings.direction == "backward":
         _print_whole(found, prompt, options, as_json)
     else:
+        pieces = found.stream(prompt, **options)
         typer.echo(prompt, nl=False)
-        for _, piece in found.stream(prompt, **options):
+        for _, piece in pieces:
             sys.stdout.write(piece)
             sys.stdout.flush()
         typer.echo()

@@ -134,7 +134,7 @@ class SampledSoftmax(ChunkedSoftmax):
         *,
         samples: int,
         frequencies: Tensor,
-        power: float = 0.75,
+        power: float = 1.0,
         chunk: int | None = None,
         tied: nn.Parameter | None = None,
         bias: bool = True,

@@ -168,41 +168,46 @@ class LanguageModel:
         sampling: Sampling | None = None,
         stop: Sequence[str] = (),
     ) -> Iterator[tuple[int, str]]:
-        """As `generate`, but in pieces (number of the sample, text) as they are made."""
+        """As `generate`, but in pieces (number of the sample, text) as they are made; a mistake is told at once."""
         if samples < 1:
             raise UserError(f"the number of samples should be at least 1, not {samples}")
-        start = self._prompt_ids(prompt)
-        stepper = self.stepper(label)
         backward = self.settings.direction == "backward"
-        decoders = [self.tokenizer.stream() for _ in range(samples)]
         stops = [StopStrings(s[::-1] if backward else s for s in stop) for _ in range(samples)]
-        written: list[list[int]] = [[] for _ in range(samples)]
         eos = self.tokenizer.eos_id
         ends = self.reading.ends_text and self.tokenizer.counts[eos] > 0
         suppress = {self.tokenizer.unk_id} if ends or self.tokenizer.counts[eos] > 0 else {self.tokenizer.unk_id, eos}
         steps = generate(
-            stepper,
-            [start] * samples,
+            self.stepper(label),
+            [self._prompt_ids(prompt)] * samples,
             length=length,
             sampling=sampling or Sampling(),
             stop_ids={eos} if ends else (),
             suppress=suppress,
             stop_when=lambda row: stops[row].stopped,
         )
+        return self._backward_pieces(steps, stops, stop) if backward else self._pieces(steps, stops)
+
+    def _pieces(self, steps: Iterator[dict[int, int]], stops: list[StopStrings]) -> Iterator[tuple[int, str]]:
+        decoders = [self.tokenizer.stream() for _ in stops]
         for new in steps:
             for row, token in new.items():
-                if backward:  # its text is known only when it is all there
-                    written[row].append(token)
-                    stops[row].push(self.tokenizer.decode([token])[::-1])
-                else:
-                    yield row, stops[row].push(decoders[row].push(token))
-        for row in range(samples):
-            if backward:
-                text = self.tokenizer.decode(written[row][::-1])
-                cut = max((text.rfind(s) + len(s) for s in stop if s in text), default=0)
-                yield row, text[cut:]
-            else:
-                yield row, stops[row].push(decoders[row].finish()) + stops[row].flush()
+                yield row, stops[row].push(decoders[row].push(token))
+        for row, decoder in enumerate(decoders):
+            yield row, stops[row].push(decoder.finish()) + stops[row].flush()
+
+    def _backward_pieces(
+        self, steps: Iterator[dict[int, int]], stops: list[StopStrings], stop: Sequence[str]
+    ) -> Iterator[tuple[int, str]]:
+        """What is written backwards is known only when it is all there."""
+        written: list[list[int]] = [[] for _ in stops]
+        for new in steps:
+            for row, token in new.items():
+                written[row].append(token)
+                stops[row].push(self.tokenizer.decode([token])[::-1])
+        for row, ids in enumerate(written):
+            text = self.tokenizer.decode(ids[::-1])
+            cut = max((text.rfind(s) + len(s) for s in stop if s in text), default=0)
+            yield row, text[cut:]
 
     def stepper(self, label: str | None = None) -> StepModel[Any]:
         """The model as something that reads one id at a time: what `elman.decode` searches."""

@@ -72,8 +72,13 @@ def _softmax(
 ) -> ChunkedSoftmax | SampledSoftmax | AdaptiveSoftmax:
     if settings.softmax == "adaptive":
         return AdaptiveSoftmax(width, tokenizer.size)
+    counts = torch.from_numpy(tokenizer.counts)
     if settings.softmax == "full":
-        return ChunkedSoftmax(width, tokenizer.size, tied=tied)
-    samples = min(settings.samples, tokenizer.size)
-    frequencies = torch.from_numpy(tokenizer.counts)
-    return SampledSoftmax(width, tokenizer.size, samples=samples, tied=tied, frequencies=frequencies)
+        softmax = ChunkedSoftmax(width, tokenizer.size, tied=tied)
+    else:
+        samples = min(settings.samples, tokenizer.size)
+        softmax = SampledSoftmax(width, tokenizer.size, samples=samples, tied=tied, frequencies=counts)
+    # The frequency of words is known before training: beginning there saves learning it.
+    if softmax.bias is not None:
+        softmax.bias.data.copy_(((counts + 1) / (counts + 1).sum()).log())
+    return softmax

@@ -23,7 +23,6 @@ SETTINGS = (
     "batch.steps=16",
     "train.steps=40",
     "train.evaluate_every=20",
-    "train.checkpoint_seconds=0",
     "train.threads=1",
     "baseline.order=0",
 )

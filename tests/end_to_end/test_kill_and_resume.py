@@ -24,7 +24,7 @@ SETTINGS = (
     "train.steps=300",
     "train.evaluate_every=60",
     "train.log_every=7",
-    "train.checkpoint_seconds=0.1",
+    "train.checkpoint_seconds=0.3",
     "train.threads=1",
     "baseline.order=0",
 )

@@ -12,9 +12,9 @@ import pytest
 import torch
 
 import elman
+from elman import tasks
 from elman.decode import Sampling
 from elman.errors import UserError
-from elman import tasks
 from elman.tasks import language, language_scoring
 from elman.tasks.language_model import LanguageModel
 from elman.tasks.language_report import evaluate_model
@@ -339,7 +339,7 @@ def test_the_library_trains_as_the_command_line_does(tmp_path: Path) -> None:
     assert report == language.read_metrics(tmp_path / "run")
     assert set(report["baselines"]) == {"unigram", "Kneser-Ney 2-gram"}
     assert (tmp_path / "run" / "README.md").read_text().startswith("# run\n")
-    with pytest.raises(UserError, match="no task 'ml': did you mean 'lm'"):
+    with pytest.raises(UserError, match="no task 'ml': known are: lm"):
         tasks.train("ml", out=tmp_path / "other")
 
 
