@@ -175,20 +175,26 @@ class LanguageModel:
         stops = [StopStrings(s[::-1] if backward else s for s in stop) for _ in range(samples)]
         eos = self.tokenizer.eos_id
         ends = self.reading.ends_text and self.tokenizer.counts[eos] > 0
-        suppress = {self.tokenizer.unk_id} if ends or self.tokenizer.counts[eos] > 0 else {self.tokenizer.unk_id, eos}
+        suppress = {self.tokenizer.unk_id} | (set() if self.tokenizer.counts[eos] else {eos})
+        start = self._prompt_ids(prompt)
         steps = generate(
             self.stepper(label),
-            [self._prompt_ids(prompt)] * samples,
+            [start] * samples,
             length=length,
             sampling=sampling or Sampling(),
             stop_ids={eos} if ends else (),
             suppress=suppress,
             stop_when=lambda row: stops[row].stopped,
         )
-        return self._backward_pieces(steps, stops, stop) if backward else self._pieces(steps, stops)
+        return self._backward_pieces(steps, stops, stop) if backward else self._pieces(steps, stops, start)
 
-    def _pieces(self, steps: Iterator[dict[int, int]], stops: list[StopStrings]) -> Iterator[tuple[int, str]]:
+    def _pieces(
+        self, steps: Iterator[dict[int, int]], stops: list[StopStrings], start: list[int]
+    ) -> Iterator[tuple[int, str]]:
         decoders = [self.tokenizer.stream() for _ in stops]
+        for decoder in decoders:  # which knows then whether a blank stands before the first new word
+            for token in start[1:]:
+                decoder.push(token)
         for new in steps:
             for row, token in new.items():
                 yield row, stops[row].push(decoders[row].push(token))

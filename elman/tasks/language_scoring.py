@@ -83,7 +83,7 @@ def _score_stream(network: LanguageNetwork, ids: Ids, reading: Reading, tower: i
     part = -(-len(ids) // streams)
     part_starts = np.minimum(np.arange(streams) * part, len(ids) - part)  # the last overlaps the one before
     context = CONTEXT if streams > 1 else 0
-    # The first stream has nothing before it: it scores its part in the first pass, and again in the second.
+    # The first stream has nothing before it: what it reads there instead is forgotten.
     state: Any = None
     for offset in range(-context, part, WINDOW):
         length = min(WINDOW, part - offset) if offset >= 0 else min(WINDOW, -offset)

@@ -77,6 +77,17 @@ def test_documents_reset_exactly_where_they_begin() -> None:
     assert all(not batch.resets for batch in epoch(running))
 
 
+def test_forgetting_drops_states_before_windows_and_changes_no_token() -> None:
+    kept, dropped = (epoch(StreamBatches(stream(600), 3, 10, start_id=START, forget=chance)) for chance in (0.0, 1.0))
+    assert all(not batch.resets for batch in kept[1:])
+    for plain, batch in zip(kept, dropped, strict=True):
+        assert batch.resets[0].tolist() == [0, 1, 2]
+        assert torch.equal(batch.inputs, plain.inputs)
+    some = epoch(StreamBatches(stream(6000), 3, 10, start_id=START, forget=0.2))
+    count = sum(len(rows) for batch in some for rows in batch.resets.values())
+    assert 0.1 * 600 < count < 0.3 * 600
+
+
 def test_epochs_differ_and_seeds_repeat() -> None:
     def lines(seed: int) -> list[list[int]]:
         batches = LineBatches(stream(60, tuple(range(0, 60, 3))), 4, start_id=START, seed=seed)
@@ -157,7 +168,7 @@ def test_a_saved_position_gives_the_same_rest(bptt: str, taken: int, seed: int) 
         ids = stream(500, (0, 40, 41, 333))
         if bptt == "lines":
             return LineBatches(stream(500, tuple(range(0, 500, 7))), 5, start_id=START, seed=number)
-        return StreamBatches(ids, 3, 11, start_id=START, bptt=bptt, seed=number)
+        return StreamBatches(ids, 3, 11, start_id=START, bptt=bptt, forget=0.3, seed=number)
 
     batches = make(seed)
     for _ in range(taken):

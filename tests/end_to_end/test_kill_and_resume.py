@@ -21,7 +21,6 @@ SETTINGS = (
     "batch.steps=24",
     "batch.bptt=random",
     "train.average=ema",
-    "train.steps=300",
     "train.evaluate_every=60",
     "train.log_every=7",
     "train.checkpoint_seconds=0.3",
@@ -30,8 +29,8 @@ SETTINGS = (
 )
 
 
-def command(text: Path, out: Path) -> list[str]:
-    overrides = [part for setting in SETTINGS for part in ("-s", setting)]
+def command(text: Path, out: Path, steps: int = 300) -> list[str]:
+    overrides = [part for setting in (*SETTINGS, f"train.steps={steps}") for part in ("-s", setting)]
     return ["train", "lm", "--train", str(text), "--out", str(out), *overrides]
 
 
@@ -46,12 +45,12 @@ def wait_for(process: "subprocess.Popen[str]", path: Path, seconds: float = 60) 
         time.sleep(0.02)
 
 
-def kill_at_random(text: Path, out: Path, kills: int, seed: int) -> int:
+def kill_at_random(arguments: list[str], out: Path, kills: int, seed: int) -> int:
     """Start and kill so many times, at random moments of the training; returns how many kills hit a living run."""
     generator = random.Random(seed)
     hits = 0
     for number in range(kills):
-        process = start(*command(text, out), *(["--resume"] if number else []))
+        process = start(*arguments, *(["--resume"] if number else []))
         # Imports take seconds in which there is nothing to lose: the log is rewound when training begins.
         before = (out / "log.jsonl").stat().st_mtime_ns if (out / "log.jsonl").exists() else 0
         while process.poll() is None:
@@ -67,12 +66,13 @@ def kill_at_random(text: Path, out: Path, kills: int, seed: int) -> int:
     return hits
 
 
-def check(tmp_path: Path, kills: int, seed: int) -> int:
+def check(tmp_path: Path, kills: int, seed: int, steps: int) -> int:
     text = source_text(tmp_path / "source.txt")
-    code, _, error = invoke(*command(text, tmp_path / "whole"))
+    code, _, error = invoke(*command(text, tmp_path / "whole", steps))
     assert code == 0, error
-    hits = kill_at_random(text, tmp_path / "cut", kills, seed)
-    code, _, error = finish(start(*command(text, tmp_path / "cut"), "--resume"))
+    arguments = command(text, tmp_path / "cut", steps)
+    hits = kill_at_random(arguments, tmp_path / "cut", kills, seed)
+    code, _, error = finish(start(*arguments, "--resume"))
     assert code == 0, error
     assert losses(tmp_path / "cut") == losses(tmp_path / "whole")
     whole, cut = (tmp_path / name / "model.safetensors" for name in ("whole", "cut"))
@@ -81,12 +81,12 @@ def check(tmp_path: Path, kills: int, seed: int) -> int:
 
 
 def test_killed_a_few_times(tmp_path: Path) -> None:
-    assert check(tmp_path, kills=3, seed=1) == 3
+    assert check(tmp_path, kills=3, seed=1, steps=300) == 3
 
 
 @pytest.mark.slow
 def test_killed_twenty_times(tmp_path: Path) -> None:
-    assert check(tmp_path, kills=20, seed=2) >= 5
+    assert check(tmp_path, kills=20, seed=2, steps=2000) >= 15
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
