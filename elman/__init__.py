@@ -8,15 +8,15 @@ print(model.generate("ROMEO:", length=200)[0])
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "load", "train"]
+__all__ = ["__version__", "fit", "load"]
 
 if TYPE_CHECKING:
-    from elman.tasks import load, train
+    from elman.tasks import fit, load
 
 
 def __getattr__(name: str) -> Any:
     # PyTorch takes seconds to import; `elman --help` should not wait for it.
-    if name in ("load", "train"):
+    if name in ("fit", "load"):
         import elman.tasks
 
         return getattr(elman.tasks, name)

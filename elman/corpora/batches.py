@@ -17,6 +17,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from elman.errors import UserError
+from elman.text import Tokenizer
+
 
 class Ids(Protocol):
     """Token ids that can be read piece by piece, with the places where documents begin."""
@@ -46,13 +49,18 @@ class Batch:
 
 
 class Reversed:
-    """The same ids from the end to the beginning, for models that read backwards."""
+    """The same ids from the end to the beginning, for models that read backwards; documents still end with `<eos>`.
+
+    forwards  a b c $ x y $      backwards  y x $ c b a $
+    """
 
     def __init__(self, ids: Ids) -> None:
         self.ids = ids
         self.labels: np.ndarray | None = None
-        # A document that ended at e begins, read backwards, at N - e.
-        self.documents = (len(ids) - np.append(ids.documents[1:], len(ids)))[::-1]
+        size = len(ids)
+        self.ends = bool(ids.read(size - 1, size)[0] == Tokenizer.eos_id)  # else the last document was cut off
+        starts = size - ids.documents[:0:-1] + (not self.ends)
+        self.documents = np.concatenate([[0], starts])
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -60,7 +68,14 @@ class Reversed:
     def read(self, start: int, stop: int) -> np.ndarray:
         """The ids at backward positions start to stop."""
         size = len(self.ids)
-        return self.ids.read(size - stop, size - start)[::-1]
+        if not self.ends:
+            return self.ids.read(size - stop, size - start)[::-1]
+        body = self.ids.read(max(0, size - 1 - stop), max(0, size - 1 - start))[::-1]
+        return np.append(body, Tokenizer.eos_id) if start < stop == size else body
+
+    def in_text_order(self, values: np.ndarray) -> np.ndarray:
+        """What was found for every backward position, as it belongs to the text."""
+        return reverse_line(values) if self.ends else values[::-1]
 
 
 def window(ids: Ids, start: int, stop: int, start_id: int) -> tuple[np.ndarray, np.ndarray]:
@@ -168,10 +183,12 @@ class StreamBatches:
 
     def state_dict(self) -> dict[str, Any]:
         """The position, and the random generator that the window lengths are drawn from."""
-        return {"epoch": self.epoch, "position": self.position, "random": self._generator.bit_generator.state}
+        place = {"tokens": len(self.ids), "epoch": self.epoch, "position": self.position}
+        return {**place, "random": self._generator.bit_generator.state}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved position."""
+        _check_text(self.ids, state)
         self.epoch = state["epoch"]
         self._begin_epoch()
         self.position = state["position"]
@@ -216,10 +233,11 @@ class LineBatches:
 
     def state_dict(self) -> dict[str, Any]:
         """The position."""
-        return {"epoch": self.epoch, "position": self.position}
+        return {"tokens": len(self.ids), "epoch": self.epoch, "position": self.position}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved position."""
+        _check_text(self.ids, state)
         self.epoch = state["epoch"]
         self._begin_epoch()
         self.position = state["position"]
@@ -248,3 +266,11 @@ def stack_lines(ids: Ids, documents: np.ndarray, start_id: int, backward: bool =
     labels = None if ids.labels is None else torch.from_numpy(ids.labels[documents].astype(np.int64))
     place = f"lines {', '.join(str(i + 1) for i in documents[:3])} ..."
     return Batch(inputs, targets, place, fresh=True, lengths=lengths, labels=labels)
+
+
+def _check_text(ids: Ids, state: dict[str, Any]) -> None:
+    if state["tokens"] != len(ids):
+        raise UserError(
+            f"the training text has changed since the checkpoint ({state['tokens']} tokens then, {len(ids)} now): "
+            "bring the old text back, or start over with --force"
+        )

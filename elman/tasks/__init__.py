@@ -11,7 +11,7 @@ from elman.tasks.language_model import LanguageModel
 
 MODELS = {"lm": LanguageModel}
 
-__all__ = ["LanguageModel", "load", "train"]
+__all__ = ["LanguageModel", "fit", "load"]
 
 
 def load(path: Path | str) -> LanguageModel:
@@ -24,7 +24,7 @@ def load(path: Path | str) -> LanguageModel:
     return MODELS[task].load(path)
 
 
-def train(
+def fit(
     task: str,
     recipe: Path | str | None = None,
     *,
@@ -32,7 +32,7 @@ def train(
     settings: Iterable[str] = (),
     **options: Any,
 ) -> dict[str, Any]:
-    """Train by recipe, as `elman train` does: `train("lm", "sonnets", out="runs/s", settings=["train.epochs=2"])`."""
+    """Train by recipe, as `elman train` does: `fit("lm", "sonnets", out="runs/s", settings=["train.epochs=2"])`."""
     if task not in MODELS:
         raise UserError(f"there is no task '{task}': {nearest(task, MODELS)}")
     return language.train(language.read_recipe(recipe, settings), out, **options)

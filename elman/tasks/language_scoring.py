@@ -70,7 +70,8 @@ def network_log_probs(
             if reading.unit == "line":
                 return _score_lines(network, ids, reading, backward, tower)
             if backward:
-                return _score_stream(network, Reversed(ids), reading, tower)[::-1]
+                turned = Reversed(ids)
+                return turned.in_text_order(_score_stream(network, turned, reading, tower))
             return _score_stream(network, ids, reading, tower)
     finally:
         network.train(was_training)

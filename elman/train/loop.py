@@ -116,14 +116,20 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.zero_grad(set_to_none=True)
+        several, tokens = self.settings.accumulate > 1, 0
         for _ in range(self.settings.accumulate):
             batch = next(self.batches)
             loss = self.task.loss(batch, self.hidden)
-            self._refuse_nan(loss.mean.item(), "loss", f"batch {batch}")
-            (loss.mean * (loss.weight / self.settings.accumulate)).backward()  # type: ignore[no-untyped-call]
+            value = loss.mean.item()
+            self._refuse_nan(value, "loss", f"batch {batch}")
+            share = loss.weight * (loss.tokens if several else 1)
+            (loss.mean * share).backward()  # type: ignore[no-untyped-call]
             self.hidden = loss.state
-            self.tokens += loss.tokens
-            self._recent.append((loss.mean.item(), loss.tokens))
+            tokens += loss.tokens
+            self._recent.append((value, loss.tokens))
+        self.tokens += tokens
+        if several:  # the gradients are sums over the tokens so far
+            torch._foreach_div_([p.grad for p in self.parameters if p.grad is not None], tokens)
         norm = clip(self.settings, self.parameters)
         self._refuse_nan(norm, "norm of the gradient", f"batch {batch}")
         self.optimizer.step()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from elman.corpora import IdStream
 from elman.corpora.batches import Batch, LineBatches, Reversed, StreamBatches, reverse_line, stack_lines
+from elman.text import Tokenizer
 
 START = 999
 
@@ -99,13 +100,25 @@ def test_epochs_differ_and_seeds_repeat() -> None:
 
 
 def test_reversed_reads_backwards() -> None:
-    backward = Reversed(stream(10, (0, 4, 7)))
+    backward = Reversed(stream(10))
     assert backward.read(0, 10).tolist() == list(range(9, -1, -1))
     assert backward.read(2, 5).tolist() == [7, 6, 5]
-    assert backward.documents.tolist() == [0, 3, 6]  # those of 7-9, 4-6 and 0-3
-    assert Reversed(backward).documents.tolist() == [0, 4, 7]
+    assert backward.in_text_order(backward.read(0, 10)).tolist() == list(range(10))
     found = epoch(StreamBatches(backward, 2, 3, start_id=START))
     assert all(torch.equal(b.inputs[:, 1:], b.targets[:, :-1]) or b.resets for b in found)
+
+
+@pytest.mark.parametrize("cut_off", [False, True])
+def test_reversed_documents_still_end_with_their_end_token(cut_off: bool) -> None:
+    end = Tokenizer.eos_id
+    tokens = [5, 6, 7, end, 8, 9] + ([] if cut_off else [end])
+    backward = Reversed(IdStream(np.array(tokens, dtype=np.uint8), documents=[0, 4]))
+    expected = [9, 8, end, 7, 6, 5] + ([] if cut_off else [end])
+    assert backward.documents.tolist() == [0, 3]
+    for start in range(len(tokens) + 1):
+        for stop in range(start, len(tokens) + 1):
+            assert backward.read(start, stop).tolist() == expected[start:stop]
+    assert backward.in_text_order(np.array(expected)).tolist() == tokens
 
 
 DOCUMENTS = st.lists(st.integers(1, 9), min_size=1, max_size=40)

@@ -24,7 +24,7 @@ def start(*arguments: str, before: str = "") -> "subprocess.Popen[str]":
     )
 
 
-def finish(process: "subprocess.Popen[str]", seconds: float = 120) -> tuple[int, str, str]:
+def finish(process: "subprocess.Popen[str]", seconds: float = 600) -> tuple[int, str, str]:
     """Exit code, standard output, standard error."""
     out, error = process.communicate(timeout=seconds)
     return process.returncode, out, error

@@ -38,7 +38,7 @@ def losses(folder: Path) -> list[tuple[str, int, float]]:
     return [(record["kind"], record["step"], record["loss"]) for record in read_log(folder / "log.jsonl")]
 
 
-def wait_for(process: "subprocess.Popen[str]", path: Path, seconds: float = 60) -> None:
+def wait_for(process: "subprocess.Popen[str]", path: Path, seconds: float = 300) -> None:
     """Until the file is there, or the process is gone."""
     limit = time.monotonic() + seconds
     while not path.exists() and process.poll() is None and time.monotonic() < limit:

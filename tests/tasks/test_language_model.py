@@ -12,7 +12,6 @@ import pytest
 import torch
 
 import elman
-from elman import tasks
 from elman.decode import Sampling
 from elman.errors import UserError
 from elman.tasks import language, language_scoring
@@ -335,12 +334,12 @@ def test_exhaustive_finds_probabilities_that_sum_to_one(tmp_path: Path) -> None:
 def test_the_library_trains_as_the_command_line_does(tmp_path: Path) -> None:
     text = text_file(tmp_path)
     settings = [f'data.train=["{text}"]', "model.hidden=8", "train.steps=2", "train.threads=1", "baseline.order=2"]
-    report = tasks.train("lm", out=tmp_path / "run", settings=settings)
+    report = elman.fit("lm", out=tmp_path / "run", settings=settings)
     assert report == language.read_metrics(tmp_path / "run")
     assert set(report["baselines"]) == {"unigram", "Kneser-Ney 2-gram"}
     assert (tmp_path / "run" / "README.md").read_text().startswith("# run\n")
     with pytest.raises(UserError, match="no task 'ml': known are: lm"):
-        tasks.train("ml", out=tmp_path / "other")
+        elman.fit("ml", out=tmp_path / "other")
 
 
 def test_columns_by_number(tmp_path: Path) -> None:
