@@ -20,9 +20,9 @@ from torch import Tensor, nn
 from elman.corpora import IdStream
 from elman.corpora.batches import StreamBatches
 from elman.nn.language import detach
-from elman.tasks.language_network import build_network
-from elman.tasks.language_scoring import hidden_and_targets
-from elman.tasks.language_settings import ModelSettings
+from elman.tasks.language.network import build_network
+from elman.tasks.language.scoring import hidden_and_targets
+from elman.tasks.language.settings import ModelSettings
 from elman.text import TokenizerSettings, fit_tokenizer
 
 SIZE, LAYERS, STREAMS, STEPS, UPDATES = 200, 2, 20, 35, 8

@@ -20,6 +20,10 @@ class RunError(ElmanError):
     """The input was right and the work failed all the same: a NaN, a full disk."""
 
 
+class Interrupted(ElmanError):
+    """The run was asked to stop (SIGINT, SIGTERM) and saved itself first."""
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """The end of an error message: the nearest right word, or all of them where none is near.
 

@@ -19,13 +19,12 @@ def demo(
     """Train a small character model on Python source, measure it, let it write."""
     from elman.cli.train import show_report
     from elman.decode import Sampling
-    from elman.tasks import language
-    from elman.tasks.language_model import LanguageModel
+    from elman.tasks import fit, load
 
     typer.echo("A character model learns to write Python, from the standard library's own source.\n")
-    report = language.train(language.read_recipe("demo", settings), out, force=True)
+    report = fit("lm", "demo", out=out, settings=settings, force=True)
     show_report(report)
-    model = LanguageModel.load(out)
+    model = load(out)
     for temperature in TEMPERATURES:
         typer.secho(f"\nWritten at temperature {temperature}:", bold=True)
         typer.echo("def ", nl=False)

@@ -6,11 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from elman.errors import UserError
-
 if TYPE_CHECKING:
-    from elman.corpora import IdStream
-    from elman.tasks.language_model import LanguageModel
+    from elman.tasks import LanguageModel
 
 
 def add_to(app: typer.Typer) -> None:
@@ -27,29 +24,16 @@ def evaluate(
     data_dir: Path | None = typer.Option(None, "--data-dir", help="A folder with corpora, looked in first."),
 ) -> None:
     """Score text: loss in nats, perplexity, bits; beside n-grams and plain frequency."""
-    from elman.tasks import language_report
-    from elman.tasks.language_data import encode_file, open_data
-    from elman.tasks.language_model import LanguageModel
-    from elman.tasks.language_settings import LanguageRecipe
-    from elman.train.recipe import parse
+    from elman import tasks
 
-    found = LanguageModel.load(model)
-    recipe = parse(LanguageRecipe, found.recipe, where=f"the recipe in {model / 'config.json'}")
-    texts = {str(path): encode_file([path], recipe, found.tokenizer, found.labels) for path in data}
+    found = tasks.load(model)
     if tokens:
-        for name, ids in texts.items():
-            _print_tokens(found, name, ids)
+        for path in data:
+            _print_tokens(found, path)
         return
-    train = None
-    if baselines and recipe.baseline.order and found.settings.kind != "ngram":
-        try:
-            source = open_data(recipe, data_dir)
-            train = source.train if source.tokenizer.fingerprint() == found.tokenizer.fingerprint() else None
-            if train is None:
-                typer.echo("no n-gram baseline, since the training text has changed", err=True)
-        except UserError as error:
-            typer.echo(f"no n-gram baseline, since the training text was not found: {error}", err=True)
-    report = language_report.evaluate_model(found, texts, train, recipe)
+    report = tasks.evaluate(found, data, baselines=baselines, data_dir=data_dir)
+    if note := report.pop("note", ""):
+        typer.echo(note, err=True)
     if as_json:
         typer.echo(json.dumps(report, indent=2))
     else:
@@ -58,7 +42,11 @@ def evaluate(
         show_report(report)
 
 
-def _print_tokens(model: "LanguageModel", name: str, ids: "IdStream") -> None:
+def _print_tokens(model: "LanguageModel", path: Path) -> None:
+    from elman.tasks.language.data import encode_file
+    from elman.tasks.language.settings import LanguageRecipe
+
+    ids = encode_file([path], LanguageRecipe.model_validate(model.recipe), model.tokenizer, model.labels)
     for token, score in zip(ids.read(0, len(ids)), model.log_probs(ids), strict=True):
-        record = {"text": name, "token": model.tokenizer.tokens[token], "log_prob": round(float(score), 6)}
+        record = {"text": str(path), "token": model.tokenizer.tokens[token], "log_prob": round(float(score), 6)}
         typer.echo(json.dumps(record, ensure_ascii=False))

@@ -31,11 +31,12 @@ def generate(
     as_json: bool = typer.Option(False, "--json", help="One JSON record for each text."),
 ) -> None:
     """Continue a prompt; the text appears as it is made."""
-    from elman.decode import Sampling
-    from elman.tasks.language_model import LanguageModel
+    from elman.decode import Sampling, fresh_seed
+    from elman.tasks import load
 
+    seed = fresh_seed() if seed is None else seed
     sampling = Sampling(temperature, top_k, top_p, repetition_penalty, seed)
-    found = LanguageModel.load(model)
+    found = load(model)
     if prompt == "-":
         prompt = sys.stdin.read()
     if exhaustive:

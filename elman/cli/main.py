@@ -10,7 +10,7 @@ from importlib import import_module
 import typer
 
 from elman import __version__
-from elman.errors import ElmanError, UserError
+from elman.errors import ElmanError, Interrupted, UserError
 
 app = typer.Typer(
     name="elman",
@@ -46,7 +46,7 @@ def run() -> None:
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     try:
         app(arguments, standalone_mode=True)
-    except (ElmanError, KeyboardInterrupt, BrokenPipeError) as error:
+    except (Exception, KeyboardInterrupt) as error:
         if debug:
             raise
         sys.exit(_explain(error))
@@ -60,10 +60,13 @@ def _explain(error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt):
         print("elman: interrupted", file=sys.stderr)
         return 130
+    if not isinstance(error, ElmanError):  # a mistake of Elman's own
+        print(f"elman: {type(error).__name__}: {error}; --debug shows where this happened", file=sys.stderr)
+        return 1
     print(f"elman: {error}", file=sys.stderr)
     if isinstance(error, UserError):
         return 2
-    return 130 if type(error).__name__ == "Interrupted" else 1
+    return 130 if isinstance(error, Interrupted) else 1
 
 
 if __name__ == "__main__":

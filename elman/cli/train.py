@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from elman.errors import UserError
+from elman.errors import Interrupted
 
 train_app = typer.Typer(help="Train a model.", no_args_is_help=True)
 
@@ -28,30 +28,25 @@ def train_lm(
     data_dir: Path | None = typer.Option(None, "--data-dir", help="A folder with corpora, looked in first."),
 ) -> None:
     """Train a language model over characters, bytes, words or sub-words."""
-    from elman.tasks import language
-    from elman.train import Interrupted
+    from elman.tasks import fit
 
-    if resume and force:
-        raise UserError("--resume goes on with a run and --force throws it away: give one of them")
-    given = [*settings, *_file_settings(train=train, dev=dev, test=test)]
-    saved = language.saved_recipe(out) if resume else None
-    if resume and saved is None and recipe is None and not given:
-        raise UserError(f"there is no run to resume in {out}")
-    chosen = saved if saved is not None and recipe is None and not given else language.read_recipe(recipe, given)
     try:
-        report = language.train(chosen, out, resume=resume, force=force, data_dir=data_dir)
+        report = fit(
+            "lm",
+            recipe,
+            out=out,
+            train=train,
+            dev=dev,
+            test=test,
+            settings=settings,
+            resume=resume,
+            force=force,
+            data_dir=data_dir,
+        )
     except Interrupted as stop:
         raise Interrupted(f"{stop}; go on with: elman train lm --out {out} --resume") from None
     show_report(report)
     typer.echo(f"the model is in {out}: try  elman generate {out}")
-
-
-def _file_settings(**splits: list[Path]) -> list[str]:
-    """The user's files as settings, in full so that a run can be resumed from anywhere."""
-    from elman.train.recipe import toml_value
-
-    texts = {split: [str(path.resolve()) for path in paths] for split, paths in splits.items() if paths}
-    return [f"data.{split}={toml_value(paths)}" for split, paths in texts.items()]
 
 
 def show_report(report: dict[str, Any]) -> None:
@@ -59,13 +54,13 @@ def show_report(report: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from elman.tasks.language_report import NAMES, rows
+    from elman.tasks.language.report import COLUMNS, NAMES, rows
 
     texts = [name for name, scores in report.items() if isinstance(scores, dict) and "perplexity" in scores]
     for name in texts:
         table = Table(title=f"{NAMES.get(name, name)} ({report[name]['tokens']:,} tokens)", title_justify="left")
         table.add_column("")
-        for column in ("loss (nats)", "perplexity", "bits"):
+        for column in COLUMNS:
             table.add_column(column, justify="right")
         for row in rows(report, name):
             table.add_row(*row, style="bold" if row[0] == "this model" else None)

@@ -25,6 +25,7 @@ class Ids(Protocol):
     """Token ids that can be read piece by piece, with the places where documents begin."""
 
     documents: np.ndarray
+    document_ends: np.ndarray
     labels: np.ndarray | None
 
     def __len__(self) -> int: ...
@@ -58,9 +59,10 @@ class Reversed:
         self.ids = ids
         self.labels: np.ndarray | None = None
         size = len(ids)
-        self.ends = bool(ids.read(size - 1, size)[0] == Tokenizer.eos_id)  # else the last document was cut off
+        self.ends = bool(size and ids.read(size - 1, size)[0] == Tokenizer.eos_id)  # else the last one was cut off
         starts = size - ids.documents[:0:-1] + (not self.ends)
         self.documents = np.concatenate([[0], starts])
+        self.document_ends = np.append(starts, size)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -75,14 +77,17 @@ class Reversed:
 
     def in_text_order(self, values: np.ndarray) -> np.ndarray:
         """What was found for every backward position, as it belongs to the text."""
-        return reverse_line(values) if self.ends else values[::-1]
+        if not self.ends:
+            return values[::-1]
+        documents = np.split(values, self.documents[1:])
+        return np.concatenate([reverse_line(document) for document in reversed(documents)])
 
 
 def window(ids: Ids, start: int, stop: int, start_id: int) -> tuple[np.ndarray, np.ndarray]:
     """Inputs and targets for the targets at start to stop; before the first token stands `start_id`.
 
     >>> class Digits:
-    ...     documents, labels = np.array([0]), None
+    ...     documents, document_ends, labels = np.array([0]), np.array([10]), None
     ...     def __len__(self): return 10
     ...     def read(self, start, stop): return np.arange(start, stop)
     >>> window(Digits(), 0, 3, start_id=99)
@@ -203,30 +208,32 @@ class LineBatches:
     def __init__(self, ids: Ids, batch_size: int, *, start_id: int, backward: bool = False, seed: int = 0) -> None:
         self.ids, self.batch_size, self.start_id, self.backward = ids, batch_size, start_id, backward
         self.seed = seed
-        self.ends = np.append(ids.documents[1:], len(ids))
         self.epoch = self.position = 0
         self._begin_epoch()
 
     def _begin_epoch(self) -> None:
         self.position = 0
         generator = np.random.default_rng([self.seed, self.epoch])
-        order = generator.permutation(len(self.ends))
-        lengths = self.ends - self.ids.documents
+        starts, ends = self.ids.documents, self.ids.document_ends
+        self._order = np.arange(len(starts), dtype=starts.dtype)  # there may be millions: no larger than need be
+        generator.shuffle(self._order)
         size = self.batch_size * self.GROUP
-        groups = [order[i : i + size] for i in range(0, len(order), size)]
-        order = np.concatenate([group[np.argsort(lengths[group], kind="stable")] for group in groups])
-        batches = [order[i : i + self.batch_size] for i in range(0, len(order), self.batch_size)]
-        self.batches = [batches[i] for i in generator.permutation(len(batches))]
+        for first in range(0, len(self._order), size):
+            group = self._order[first : first + size]
+            group[:] = group[np.argsort(ends[group] - starts[group], kind="stable")]
+        self._batches = generator.permutation(-(-len(self._order) // self.batch_size))
 
     @property
     def progress(self) -> float:
         """Epochs gone by."""
-        return self.epoch + self.position / len(self.batches)
+        return self.epoch + self.position / len(self._batches)
 
     def __next__(self) -> Batch:
-        batch = stack_lines(self.ids, self.batches[self.position], self.start_id, self.backward)
+        first = int(self._batches[self.position]) * self.batch_size
+        rows = self._order[first : first + self.batch_size]
+        batch = stack_lines(self.ids, rows, self.start_id, self.backward)
         self.position += 1
-        if self.position >= len(self.batches):
+        if self.position >= len(self._batches):
             self.epoch += 1
             self._begin_epoch()
         return batch
@@ -254,8 +261,7 @@ def reverse_line(row: np.ndarray) -> np.ndarray:
 
 def stack_lines(ids: Ids, documents: np.ndarray, start_id: int, backward: bool = False) -> Batch:
     """Some documents as one padded batch; each ends with the end token, which is predicted too."""
-    ends = np.append(ids.documents[1:], len(ids))
-    rows = [ids.read(int(ids.documents[i]), int(ends[i])) for i in documents]
+    rows = [ids.read(int(ids.documents[i]), int(ids.document_ends[i])) for i in documents]
     if backward:
         rows = [reverse_line(row) for row in rows]
     lengths = torch.tensor([len(row) for row in rows])

@@ -11,6 +11,7 @@ from elman.errors import UserError
 
 RAW_CHUNK = 1 << 18
 GZIP_MAGIC = b"\x1f\x8b"
+USUAL = "usual ones are utf-8, latin-1, utf-16"
 WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -20,10 +21,18 @@ def check_encoding(encoding: str) -> str:
     >>> check_encoding("latin1")
     'iso8859-1'
     """
+    probe = "line\n" * 20
     try:
-        return codecs.lookup(encoding).name
-    except LookupError as error:
-        raise UserError(f"no such encoding: {encoding!r}; usual ones are utf-8, latin-1, utf-16") from error
+        found = codecs.lookup(encoding).name
+    except (LookupError, ValueError) as error:
+        raise UserError(f"no such encoding: {encoding!r}; {USUAL}") from error
+    try:  # text is read in pieces: two encoded texts, one after the other, have to be the two texts
+        is_text = (probe.encode(encoding) * 2).decode(encoding).replace("\ufeff", "") == probe * 2
+    except (LookupError, ValueError):
+        is_text = False
+    if not is_text:
+        raise UserError(f"{encoding!r} is no encoding of running text; {USUAL}")
+    return found
 
 
 def raw_chunks(path: Path) -> Iterator[bytes]:
@@ -74,6 +83,8 @@ def _decode(decoder: codecs.IncrementalDecoder, chunk: bytes, path: Path, line: 
             f"{path}:{line} is not {encoding} (byte 0x{seen[error.start]:02x}): "
             f"mend the line, or say encoding={other} if the file is that"
         ) from error
+    except UnicodeError as error:  # a wide encoding without the mark that tells which of the two it is
+        raise UserError(f"{path} is not {encoding}: {error}; say encoding={encoding}-le or utf-8") from error
 
 
 def _way_out(chunk: bytes, utf8: bool) -> str:

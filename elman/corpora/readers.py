@@ -11,10 +11,11 @@ from elman.errors import UserError
 
 BLOCK = 1 << 18  # characters; small enough that what is made of them stays in the processor's cache
 LONGEST_LINE = 1 << 22
-PROSE = {".txt", ".text", ".md", ".rst", ".tex", ".tokens", ".html", ".xml", ".csv", ".tsv", ".jsonl"}
+PROSE = {".txt", ".text", ".md", ".rst", ".tex", ".tokens", ".html", ".xml"}
+TABLES = {".csv", ".tsv", ".jsonl", ".ndjson"}
 SOURCE = {".py", ".pyi", ".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".java", ".kt", ".js", ".ts", ".go", ".rs"}
 MORE_SOURCE = {".rb", ".php", ".pl", ".lua", ".r", ".jl", ".scala", ".swift", ".sh", ".sql", ".hs", ".ml"}
-TEXT_SUFFIXES = PROSE | SOURCE | MORE_SOURCE
+TEXT_SUFFIXES = PROSE | TABLES | SOURCE | MORE_SOURCE
 
 
 @dataclass(frozen=True)

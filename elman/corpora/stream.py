@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-DROP_AFTER = 32 << 20  # bytes read between two reliefs of the memory map
+DROP_AFTER = 128 << 20  # bytes touched between two reliefs of the memory map
+AROUND = 2 << 20  # bytes around one that is read which the system may map with it: a large page
 
 
 def smallest_dtype(size: int) -> np.dtype[np.unsignedinteger]:
@@ -18,10 +19,20 @@ def smallest_dtype(size: int) -> np.dtype[np.unsignedinteger]:
     return np.min_scalar_type(max(size - 1, 0))
 
 
+def offset_dtype(length: int) -> np.dtype[np.signedinteger]:
+    """The integer that holds every offset into `length` ids.
+
+    >>> offset_dtype(1000).name
+    'int32'
+    """
+    return np.dtype(np.int32) if length <= np.iinfo(np.int32).max else np.dtype(np.int64)
+
+
 class IdStream:
     """Ids of one or more documents, one after the other.
 
-    `documents` holds the offset at which each document starts, `labels` the id of its label if there are any.
+    `documents` holds the offset at which each document starts, `document_ends` that at which it ends, `labels` the
+    id of its label if there are any. `characters` is how many characters of text the ids stand for, where known.
 
     >>> stream = IdStream(np.array([5, 6, 1, 7, 1], dtype=np.uint8), documents=[0, 3])
     >>> len(stream), stream.read(1, 4).tolist()
@@ -37,12 +48,18 @@ class IdStream:
         labels: ArrayLike | None = None,
         start: int = 0,
         stop: int | None = None,
+        characters: int | None = None,
     ) -> None:
         self._ids = ids
         self._start = start
         self._stop = len(ids) if stop is None else stop
-        self.documents: NDArray[np.int64] = np.asarray(documents, dtype=np.int64)
-        self.labels: NDArray[np.int64] | None = None if labels is None else np.asarray(labels, dtype=np.int64)
+        self.characters = characters
+        starts = np.asarray(documents)
+        offsets = np.empty(len(starts) + 1, dtype=offset_dtype(len(self)))  # one array, since there may be millions
+        offsets[:-1], offsets[-1] = starts, len(self)
+        self.documents: NDArray[np.signedinteger] = offsets[:-1]
+        self.document_ends: NDArray[np.signedinteger] = offsets[1:]
+        self.labels: NDArray[np.integer] | None = None if labels is None else np.asarray(labels)
 
     def __len__(self) -> int:
         return self._stop - self._start
@@ -96,7 +113,7 @@ class MappedIds:
 
     def __getitem__(self, part: slice) -> NDArray[np.unsignedinteger]:
         found = self._array[part].copy()
-        self._read += found.nbytes
+        self._read += found.nbytes + AROUND
         if self._read >= DROP_AFTER:
             self._advise("MADV_DONTNEED")
             self._read = 0

@@ -2,23 +2,133 @@
 
 import csv
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
+from elman.corpora.cache import cache_folder
 from elman.corpora.decoding import check_encoding, raw_chunks, text_chunks
-from elman.errors import UserError, nearest
+from elman.corpora.readers import TABLES, TextFiles
+from elman.errors import RunError, UserError, nearest
+from elman.files import write_json
 
+FORMAT_VERSION = 1
 Column = str | int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Record:
     """One text, its label if it has one, and where it stands (`file:line`)."""
 
     text: str
     label: str | None = None
     where: str = ""
+
+
+@dataclass(frozen=True)
+class RecordFacts:
+    """How many records some files hold, how many characters of text, and the names of their labels, sorted."""
+
+    count: int
+    characters: int
+    labels: list[str]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The records that a seeded draw of `held` records takes, or (not `inside`) all those that it leaves."""
+
+    held: int
+    seed: int
+    inside: bool
+
+
+class RecordFiles:
+    """The records of one file, several, or all text files and tables of a folder; read anew each time.
+
+    `label` is the column of the labels; without it the records have none.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.csv").write_text("text,label\\none,x\\n")
+    >>> _ = (folder / "b.txt").write_text("two\\n\\nthree\\n")
+    >>> files = RecordFiles(folder)
+    >>> [record.text for record in files.records()]
+    ['one', 'two', 'three']
+    >>> [record.text for record in files.records(Part(held=1, seed=3, inside=True))]
+    ['one']
+    """
+
+    def __init__(
+        self,
+        paths: Path | str | Sequence[Path | str],
+        text: Column = None,
+        label: Column = None,
+        encoding: str = "utf-8",
+    ) -> None:
+        self.files = TextFiles(paths, encoding)
+        self.text, self.label = text, label
+        self._facts: RecordFacts | None = None
+
+    def records(self, part: Part | None = None) -> Iterator[Record]:
+        """The records, or a part of them, in order."""
+        found = (
+            record
+            for path in self.files.paths
+            for record in iterate_records(path, self.text, self.label, self.files.encoding)
+        )
+        return found if part is None else _drawn(found, self.facts().count, part)
+
+    def identity(self) -> list[Any]:
+        """What the records depend on, for the keys of caches."""
+        digests = [facts.digest for facts in self.files.survey().files]
+        kinds = [_kind(path) for path in self.files.paths]
+        return [FORMAT_VERSION, self.files.encoding, digests, kinds, self.text, self.label]
+
+    def facts(self, memo: Path | None = None) -> RecordFacts:
+        """One pass over the records, or none where the folder `memo` knows them; part of the cache by default."""
+        if self._facts is None:
+            folder = memo or cache_folder() / "records"
+            place = folder / f"{blake2b(json.dumps(self.identity()).encode(), digest_size=16).hexdigest()}.json"
+            self._facts = _read_facts(place) or self._count(place)
+        return self._facts
+
+    def _count(self, place: Path) -> RecordFacts:
+        count, characters = 0, 0
+        labels: set[str] = set()
+        for record in self.records():
+            count += 1
+            characters += len(record.text) + 1
+            if record.label is not None:
+                labels.add(record.label)
+        if not count:
+            raise UserError(f"{self.files.paths[0]} holds no records: give a file with at least one line of text")
+        facts = RecordFacts(count, characters, sorted(labels))
+        with suppress(OSError, RunError):  # a memo that cannot be kept costs time, nothing else
+            write_json(place, asdict(facts))
+        return facts
+
+
+def _read_facts(place: Path) -> RecordFacts | None:
+    try:
+        return RecordFacts(**json.loads(place.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _drawn(records: Iterator[Record], count: int, part: Part) -> Iterator[Record]:
+    """Draw for each record as it comes: as many are wanted yet, out of as many as are yet to come."""
+    generator = random.Random(part.seed)
+    wanted, left = part.held, count
+    for record in records:
+        taken = generator.random() * left < wanted
+        wanted, left = wanted - taken, left - 1
+        if taken == part.inside:
+            yield record
 
 
 def read_records(path: Path | str, text: Column = None, label: Column = None, encoding: str = "utf-8") -> list[Record]:
@@ -34,19 +144,38 @@ def read_records(path: Path | str, text: Column = None, label: Column = None, en
     >>> read_records(place, text=1, label=2)[1].label
     'Polish'
     """
-    path = Path(path)
-    lines = _lines(path, check_encoding(encoding))
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    kind = suffixes[-1] if suffixes else ""
-    if kind in (".csv", ".tsv"):
-        records = _table(path, lines, "," if kind == ".csv" else "\t", text, label)
-    elif kind in (".jsonl", ".ndjson"):
-        records = _json_lines(path, lines, text, label)
-    else:
-        records = [Record(line, None, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
+    records = list(iterate_records(Path(path), text, label, encoding, guess_label=True))
     if not records:
         raise UserError(f"{path} holds no records: give a file with at least one line of text")
     return records
+
+
+def iterate_records(
+    path: Path, text: Column = None, label: Column = None, encoding: str = "utf-8", *, guess_label: bool = False
+) -> Iterator[Record]:
+    """What `read_records` gives, one at a time; without `label` and without guessing the records have none.
+
+    >>> import tempfile
+    >>> place = Path(tempfile.mkdtemp()) / "names.csv"
+    >>> _ = place.write_text('"Adsit","Czech"\\n')
+    >>> [record.label for record in iterate_records(place)]
+    [None]
+    """
+    lines = _lines(path, check_encoding(encoding))
+    kind = _kind(path)
+    if kind in (".csv", ".tsv"):
+        return _table(path, lines, "," if kind == ".csv" else "\t", text, label, guess_label)
+    if kind in (".jsonl", ".ndjson"):
+        return _json_lines(path, lines, text, label, guess_label)
+    if label is not None:
+        raise UserError(f"{path} has plain lines without labels: give a .csv, .tsv or .jsonl file with column {label}")
+    return (Record(line, None, f"{path}:{number}") for number, line in enumerate(lines, 1) if line.strip())
+
+
+def _kind(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    kind = suffixes[-1] if suffixes else ""
+    return kind if kind in TABLES else ""
 
 
 def _lines(path: Path, encoding: str) -> Iterator[str]:
@@ -65,8 +194,9 @@ def _with_ends(lines: Iterator[str]) -> Iterator[str]:
         yield line + "\n"
 
 
-def _table(path: Path, lines: Iterator[str], delimiter: str, text: Column, label: Column) -> list[Record]:
-    records: list[Record] = []
+def _table(
+    path: Path, lines: Iterator[str], delimiter: str, text: Column, label: Column, guess_label: bool
+) -> Iterator[Record]:
     columns: tuple[int, int | None] | None = None
     width = 0
     rows = csv.reader(_with_ends(lines), delimiter=delimiter, strict=True)
@@ -77,15 +207,14 @@ def _table(path: Path, lines: Iterator[str], delimiter: str, text: Column, label
                 continue
             if columns is None:
                 width, header = len(row), _is_header(row, text, label)
-                columns = _columns(path, row, header, text, label)
+                columns = _columns(path, row, header, text, label, guess_label)
                 if header:
                     continue
             if len(row) != width:
                 raise UserError(f"{where} has {len(row)} columns where the first row has {width}: mend the row")
-            records.append(Record(row[columns[0]], None if columns[1] is None else row[columns[1]], where))
+            yield Record(row[columns[0]], None if columns[1] is None else row[columns[1]], where)
     except csv.Error as error:
         raise UserError(f"{path}:{rows.line_num} cannot be read as a table: {error}") from error
-    return records
 
 
 def _is_header(row: list[str], text: Column, label: Column) -> bool:
@@ -93,11 +222,13 @@ def _is_header(row: list[str], text: Column, label: Column) -> bool:
     return any(name in row for name in names)
 
 
-def _columns(path: Path, row: list[str], header: bool, text: Column, label: Column) -> tuple[int, int | None]:
+def _columns(
+    path: Path, row: list[str], header: bool, text: Column, label: Column, guess_label: bool
+) -> tuple[int, int | None]:
     names = row if header else []
     if text is None:
         text = "text" if "text" in names else 1
-    if label is None:
+    if label is None and guess_label:
         label = "label" if "label" in names else 2 if len(row) == 2 else None
     return _column(path, row, text), None if label is None else _column(path, row, label)
 
@@ -112,8 +243,7 @@ def _column(path: Path, row: list[str], column: str | int) -> int:
     return column - 1
 
 
-def _json_lines(path: Path, lines: Iterator[str], text: Column, label: Column) -> list[Record]:
-    records = []
+def _json_lines(path: Path, lines: Iterator[str], text: Column, label: Column, guess_label: bool) -> Iterator[Record]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -125,9 +255,8 @@ def _json_lines(path: Path, lines: Iterator[str], text: Column, label: Column) -
         if not isinstance(value, dict):
             raise UserError(f'{where} is not a JSON object: write one such as {{"text": ...}}')
         found = _field(where, value, "text" if text is None else str(text))
-        name = "label" if label is None and "label" in value else label
-        records.append(Record(found, None if name is None else _field(where, value, str(name)), where))
-    return records
+        name = "label" if label is None and guess_label and "label" in value else label
+        yield Record(found, None if name is None else _field(where, value, str(name)), where)
 
 
 def _field(where: str, value: dict[str, object], name: str) -> str:

@@ -45,7 +45,7 @@ def exhaustive(
     size = logits.shape[-1]
     if size**length > limit:
         raise UserError(
-            f"{size} ids at {length} places make {size**length:,} sequences, more than the limit of "
+            f"{size} ids at {length} places make {size} to the power of {length} sequences, more than the limit of "
             f"{limit:,}: take a shorter length or a smaller vocabulary"
         )
     prefixes, scores = torch.zeros(1, 0, dtype=torch.long), torch.zeros(1, dtype=torch.float64)  # N x T, N

@@ -37,8 +37,8 @@ def bits(nats: float) -> float:
 class Scores:
     """A language model's scores on a text: the mean loss in nats, over how many tokens.
 
-    >>> Scores(loss=math.log(4), tokens=10).to_dict(characters=True)["bits_per_character"]
-    2.0
+    >>> Scores(loss=math.log(4), tokens=10).to_dict(characters=40)["bits_per_character"]
+    0.5
     """
 
     loss: float
@@ -65,27 +65,25 @@ class Scores:
         """The mean loss in bits."""
         return bits(self.loss)
 
-    def to_dict(self, characters: bool = False) -> dict[str, float]:
-        """As a report shows them; `characters` says that a token is a character."""
-        return {
-            "loss": self.loss,
-            "perplexity": self.perplexity,
-            "bits_per_character" if characters else "bits_per_token": self.bits_per_token,
-            "tokens": self.tokens,
-        }
+    def to_dict(self, characters: int | None = None) -> dict[str, float]:
+        """As a report shows them; with the number of characters that the tokens stand for, bits for each of those."""
+        report = {"loss": self.loss, "perplexity": self.perplexity, "bits_per_token": self.bits_per_token}
+        if characters:
+            report["bits_per_character"] = self.bits_per_token * self.tokens / characters
+        return report | {"tokens": self.tokens}
 
 
-def unigram_loss(train_counts: npt.NDArray[Any], eval_ids: npt.NDArray[Any]) -> float:
+def unigram_loss(train_counts: npt.NDArray[Any], eval_counts: npt.NDArray[Any]) -> float:
     """The mean loss in nats of guessing by frequency alone, with one added to every count.
 
-    `train_counts` has one entry for each id of the vocabulary.
+    Both have one entry for each id of the vocabulary: how often it stood in the text.
 
-    >>> round(perplexity(unigram_loss(np.array([9, 0]), np.array([0, 0, 1]))), 3)
+    >>> round(perplexity(unigram_loss(np.array([9, 0]), np.array([2, 1]))), 3)
     2.37
     """
-    if not len(eval_ids):
+    if not eval_counts.sum():
         raise UserError("there are no tokens to score: give a text with at least one token")
-    if eval_ids.min() < 0 or eval_ids.max() >= len(train_counts):
+    if len(eval_counts) != len(train_counts):
         raise UserError(f"a token id is outside the vocabulary of {len(train_counts)}: encode with the model's own")
     smoothed = np.asarray(train_counts, np.float64) + 1
-    return float(-np.log(smoothed / smoothed.sum())[eval_ids].mean())
+    return float(-np.log(smoothed / smoothed.sum()) @ eval_counts / eval_counts.sum())

@@ -55,13 +55,14 @@ class LanguageNetwork(nn.Module):
         embedding_dropout: float = 0.0,
         input_dropout: float = 0.0,
         output_dropout: float = 0.0,
+        locked: bool = True,
     ) -> None:
         super().__init__()
         self.embedding, self.bodies, self.softmax = embedding, nn.ModuleList(bodies), softmax
         self.labels, self.to_softmax = labels, to_softmax
         self.embedding_dropout = EmbeddingDropout(embedding_dropout)
-        self.input_dropout = LockedDropout(input_dropout, time_dim=1)
-        self.output_dropout = LockedDropout(output_dropout, time_dim=1)
+        self.input_dropout = LockedDropout(input_dropout, time_dim=1) if locked else nn.Dropout(input_dropout)
+        self.output_dropout = LockedDropout(output_dropout, time_dim=1) if locked else nn.Dropout(output_dropout)
         self.batch_dim = 1 if isinstance(bodies[0], Recurrent) else 0  # of the state
 
     def hidden(

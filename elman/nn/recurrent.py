@@ -48,19 +48,21 @@ class CellLayer(nn.Module):
         self.weight_dropout = check_probability(weight_dropout, "weight_dropout")
 
     def forward(
-        self, input: Tensor | PackedSequence, hx: Tensor | None = None
-    ) -> tuple[Tensor | PackedSequence, Tensor]:
+        self, input: Tensor | PackedSequence, hx: Hidden | None = None
+    ) -> tuple[Tensor | PackedSequence, Hidden]:
         steps = Steps.of(input, batch_first=False)
-        state = None if hx is None else steps.state((hx,))[0]  # D x B x H
+        state = None if hx is None else steps.state(_parts(hx))  # each D x B x H
         outputs, finals = [], []
         for direction, module in enumerate(self.cells):
             cell = self._dropped(cast(Cell, module))
-            begin = cell.initial_state(steps.batch_size, steps.data) if state is None else (state[direction],)
-            output, (final,) = unroll(cell, steps.data, steps.batch_sizes, begin, reverse=direction == 1)
+            begin = cell.initial_state(steps.batch_size, steps.data)
+            if state is not None:
+                begin = tuple(part[direction] for part in state)
+            output, final = unroll(cell, steps.data, steps.batch_sizes, begin, reverse=direction == 1)
             outputs.append(output)
             finals.append(final)
-        (h,) = steps.final_state((torch.stack(finals),))
-        return steps.output(torch.cat(outputs, dim=-1)), h
+        ends = tuple(torch.stack(parts) for parts in zip(*finals, strict=True))  # each D x B x H
+        return steps.output(torch.cat(outputs, dim=-1)), _as_hidden(steps.final_state(ends))
 
     def _dropped(self, cell: Cell) -> Cell:
         if not self.training or self.weight_dropout == 0:
@@ -69,7 +71,9 @@ class CellLayer(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """Any cell of `CELLS`, stacked; called as PyTorch's layers are: T x B x I, T x I, or packed.
+    """Any cell, stacked; called as PyTorch's layers are: T x B x I, T x I, or packed.
+
+    `cell` is a name of `CELLS`, or a class of your own that derives from `Cell`.
 
     `merge` joins the two directions of a layer. `dropout` falls between the layers, `locked_dropout` with one
     mask for all steps. Connections: "plain", each layer sees the one below; "residual", a layer's input is
@@ -84,7 +88,7 @@ class Recurrent(nn.Module):
 
     def __init__(
         self,
-        cell: str,
+        cell: str | type[Cell],
         input_size: int,
         hidden_size: int,
         num_layers: int = 1,
@@ -102,25 +106,24 @@ class Recurrent(nn.Module):
         batch_first: bool = False,
     ) -> None:
         super().__init__()
-        _check_options(cell, num_layers, merge, connections, proj_size)
-        self.cell = cell
+        kind = _cell_class(cell)
+        _check_options(kind, num_layers, merge, connections, proj_size)
+        self.cell = cell if isinstance(cell, str) else cell.__name__
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bidirectional, self.batch_first = bidirectional, batch_first
         self.merge, self.connections = merge, connections
         self.dropout, self.locked_dropout = check_probability(dropout), locked_dropout
         self.directions = 2 if bidirectional else 1
-        self.state_sizes = (proj_size or hidden_size, hidden_size)[: 2 if cell == "lstm" else 1]
-        """The last dimension of each part of the state."""
-        self.output_size = self.state_sizes[0] * (self.directions if merge == "concat" else 1)
-
         options: dict[str, Any] = {"bias": bias}
-        if CELLS[cell] is ElmanCell:
+        if kind is ElmanCell:
             options["nonlinearity"] = nonlinearity
         if proj_size:
             options["proj_size"] = proj_size
+        self.state_sizes = kind(input_size, hidden_size, device="meta", **options).state_sizes
+        """The last dimension of each part of the state."""
+        self.output_size = self.state_sizes[0] * (self.directions if merge == "concat" else 1)
         self.layers = nn.ModuleList(
-            _layer(CELLS[cell], size, hidden_size, self.directions, weight_dropout, options)
-            for size in self._input_sizes()
+            _layer(kind, size, hidden_size, self.directions, weight_dropout, options) for size in self._input_sizes()
         )
         shapes = [(num_layers * self.directions, 1, size) for size in self.state_sizes if learned_state]
         self.initial = nn.ParameterList(nn.Parameter(torch.zeros(shape)) for shape in shapes)
@@ -154,7 +157,7 @@ class Recurrent(nn.Module):
             data = data.unflatten(-1, (2, -1)).mean(dim=-2)
         if self.connections == "residual" and data.shape == below.shape:
             data = data + below
-        return data, (final,) if isinstance(final, Tensor) else final
+        return data, _parts(final)
 
     def _drop(self, data: Tensor, batch_sizes: Tensor | None) -> Tensor:
         if self.locked_dropout:
@@ -175,7 +178,7 @@ class Recurrent(nn.Module):
         return tuple(steps.data.new_zeros(count, batch, size) for size in self.state_sizes)
 
     def _given(self, steps: Steps, state: Hidden) -> State:
-        parts = steps.state((state,) if isinstance(state, Tensor) else tuple(state))
+        parts = steps.state(_parts(state))
         count = self.num_layers * self.directions
         expected = [(count, steps.batch_size, size) for size in self.state_sizes]
         shapes = [tuple(part.shape) for part in parts]
@@ -207,19 +210,29 @@ def _layer(
     return CellLayer([kind(input_size, hidden_size, **options) for _ in range(directions)], weight_dropout)
 
 
-def _check_options(cell: str, num_layers: int, merge: str, connections: str, proj_size: int) -> None:
+def _cell_class(cell: str | type[Cell]) -> type[Cell]:
+    if isinstance(cell, str):
+        if cell not in CELLS:
+            raise ValueError(f"unknown cell {cell!r}, known are: {', '.join(CELLS)}")
+        return CELLS[cell]
+    return cell
+
+
+def _check_options(kind: type[Cell], num_layers: int, merge: str, connections: str, proj_size: int) -> None:
     """ValueError for an option that there is not."""
-    if cell not in CELLS:
-        raise ValueError(f"unknown cell {cell!r}, known are: {', '.join(CELLS)}")
     if num_layers <= 0:
         raise ValueError(f"num_layers must be greater than zero, got {num_layers}")
     if merge not in ("concat", "mean"):
         raise ValueError(f"merge must be 'concat' or 'mean', got {merge!r}")
     if connections not in ("plain", "residual", "dense"):
         raise ValueError(f"connections must be 'plain', 'residual' or 'dense', got {connections!r}")
-    if proj_size and cell != "lstm":
-        raise ValueError(f"proj_size is for the cell 'lstm' only, got it for {cell!r}")
+    if proj_size and kind is not LSTMCell:
+        raise ValueError(f"proj_size is for the cell 'lstm' only, got it for {kind.__name__}")
 
 
 def _as_hidden(state: State) -> Hidden:
-    return state[0] if len(state) == 1 else (state[0], state[1])
+    return state[0] if len(state) == 1 else cast(tuple[Tensor, Tensor], state)
+
+
+def _parts(state: Hidden) -> State:
+    return (state,) if isinstance(state, Tensor) else tuple(state)

@@ -1,13 +1,12 @@
 """Training: one loop for every task, exact resume, recipes."""
 
-from elman.train.loop import Interrupted, Trainer, seed_everything
+from elman.train.loop import Trainer, seed_everything
 from elman.train.progress import Reporter
 from elman.train.recipe import Section, TrainSettings
 from elman.train.task import Batches, Loss, Task
 
 __all__ = [
     "Batches",
-    "Interrupted",
     "Loss",
     "Reporter",
     "Section",

@@ -13,12 +13,15 @@ class RunLog:
 
     def __init__(self, folder: Path, tensorboard: bool = False) -> None:
         self.path = folder / "log.jsonl"
-        self._board = _tensorboard(folder / "tensorboard") if tensorboard else None
+        self._folder = folder / "tensorboard" if tensorboard else None
+        self._board: Any = None
 
     def rewind(self, step: int) -> None:
         """Drop what was logged after `step`: a resumed run will log it again."""
         kept = [record for record in read_log(self.path) if record["step"] <= step]
         write_text(self.path, "".join(json.dumps(record) + "\n" for record in kept))
+        if self._folder is not None:
+            self._board = _tensorboard(self._folder, step)
 
     def add(self, kind: str, step: int, **values: float) -> None:
         """Write one record of `kind` ("train" or "dev")."""
@@ -45,9 +48,12 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     records = []
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
-            records.append(json.loads(line))
+            record = json.loads(line)
         except json.JSONDecodeError:
             break
+        if not isinstance(record, dict) or "step" not in record:
+            break
+        records.append(record)
     return records
 
 
@@ -83,9 +89,9 @@ def _rounded(value: float) -> float:
     return float(f"{value:.7g}")
 
 
-def _tensorboard(folder: Path) -> Any:
+def _tensorboard(folder: Path, step: int) -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         raise UserError("train.tensorboard needs TensorBoard: pip install 'elman[track]'") from None
-    return SummaryWriter(str(folder))
+    return SummaryWriter(str(folder), purge_step=step + 1)

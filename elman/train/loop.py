@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from elman.errors import ElmanError, RunError, UserError
+from elman.errors import Interrupted, RunError, UserError
 from elman.train.checkpoint import load_checkpoint, save_checkpoint
 from elman.train.log import RunLog, draw_curves
 from elman.train.optimizer import Average, clip, make_optimizer
@@ -29,10 +29,6 @@ from elman.train.progress import Reporter
 from elman.train.recipe import TrainSettings
 from elman.train.schedule import learning_rate
 from elman.train.task import Task
-
-
-class Interrupted(ElmanError):
-    """The run was asked to stop (SIGINT, SIGTERM) and saved itself first."""
 
 
 def seed_everything(seed: int) -> None:
@@ -96,6 +92,7 @@ class Trainer:
             rate, norm = self._update()
             now = time.monotonic()
             self.seconds, last = self.seconds + now - last, now
+            self._show_step()
             if self.step % self.settings.log_every == 0:
                 self._log_step(log, rate, norm)
             evaluated = self._evaluation_due(epoch)
@@ -116,20 +113,20 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.optimizer.zero_grad(set_to_none=True)
-        several, tokens = self.settings.accumulate > 1, 0
+        several = self.settings.accumulate > 1
+        tokens, weight = 0, 0.0
         for _ in range(self.settings.accumulate):
             batch = next(self.batches)
             loss = self.task.loss(batch, self.hidden)
             value = loss.mean.item()
             self._refuse_nan(value, "loss", f"batch {batch}")
-            share = loss.weight * (loss.tokens if several else 1)
-            (loss.mean * share).backward()  # type: ignore[no-untyped-call]
+            (loss.mean * (loss.tokens if several else loss.weight)).backward()  # type: ignore[no-untyped-call]
             self.hidden = loss.state
-            tokens += loss.tokens
+            tokens, weight = tokens + loss.tokens, weight + loss.weight / self.settings.accumulate
             self._recent.append((value, loss.tokens))
         self.tokens += tokens
         if several:  # the gradients are sums over the tokens so far
-            torch._foreach_div_([p.grad for p in self.parameters if p.grad is not None], tokens)
+            torch._foreach_mul_([p.grad for p in self.parameters if p.grad is not None], weight / tokens)
         norm = clip(self.settings, self.parameters)
         self._refuse_nan(norm, "norm of the gradient", f"batch {batch}")
         self.optimizer.step()
@@ -145,15 +142,20 @@ class Trainer:
                 f"try a lower train.lr or train.clip_norm{'; ' if kept else ''}{kept}"
             )
 
-    def _log_step(self, log: RunLog, rate: float, norm: float) -> None:
+    def _recent_loss(self) -> float:
+        """The mean since the last record of the log."""
         tokens = sum(count for _, count in self._recent)
-        loss = sum(value * count for value, count in self._recent) / max(tokens, 1)
+        return sum(value * count for value, count in self._recent) / max(tokens, 1)
+
+    def _show_step(self) -> None:
         speed = self.tokens / max(self.seconds, 1e-9)
         left = self.seconds * (1 - self.fraction) / max(self.fraction, 1e-9)
+        self.reporter.step(self.step, self.fraction, self._recent_loss(), speed, left)
+
+    def _log_step(self, log: RunLog, rate: float, norm: float) -> None:
+        loss, epoch = self._recent_loss(), self.batches.progress
         self._recent.clear()
-        epoch = self.batches.progress
         log.add("train", self.step, loss=loss, lr=rate, grad_norm=norm, epoch=epoch, seconds=self.seconds)
-        self.reporter.step(self.step, self.fraction, loss, speed, left)
 
     def _evaluation_due(self, epoch: int) -> bool:
         if self.fraction >= 1.0:

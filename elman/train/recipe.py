@@ -119,7 +119,7 @@ def _explain(kind: type[BaseModel], error: ValidationError) -> str:
     if first["type"] == "extra_forbidden":
         return f"unknown key '{name}': {nearest(name, known_keys(kind))}"
     message = first["msg"].removeprefix("Value error, ").replace("Input should be", "should be")
-    if not name:
+    if not name or first["type"] == "value_error":  # a validator of ours, whose sentence names the keys
         return message
     return f"'{name}' = {first['input']!r}: {message[0].lower()}{message[1:]}"
 

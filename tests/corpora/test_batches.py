@@ -156,6 +156,20 @@ def test_lines_of_like_length_go_together() -> None:
     assert padded < 1.1 * lengths.sum()
 
 
+def test_nothing_can_be_reversed() -> None:
+    backward = Reversed(stream(0))
+    assert (len(backward), backward.read(0, 0).tolist()) == (0, [])
+    assert backward.in_text_order(np.zeros(0)).tolist() == []
+
+
+def test_a_document_ends_where_the_next_begins() -> None:
+    ids = stream(7, (0, 4, 6))
+    assert ids.document_ends.tolist() == [4, 6, 7]
+    assert ids.view(2, 5).document_ends.tolist() == [2, 3]
+    backward = Reversed(ids)
+    assert backward.document_ends.tolist() == [*backward.documents[1:].tolist(), 7]
+
+
 def test_a_line_read_backwards_keeps_its_end() -> None:
     batch = stack_lines(stream(7, (0, 4, 6)), np.array([0, 1, 2]), START, backward=True)
     assert batch.targets.tolist() == [[2, 1, 0, 3], [4, 5, START, START], [6, START, START, START]]

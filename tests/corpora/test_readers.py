@@ -146,3 +146,28 @@ def test_the_usual_split_of_tinyshakespeare(data_dir: Path) -> None:
     files = TextFiles(data_dir / "tinyshakespeare" / "input.txt")
     assert sum(map(len, files.blocks(stop=0.9))) == 1_003_854
     assert sum(map(len, files.blocks(start=0.9))) == 111_540
+
+
+@pytest.mark.parametrize("name", ["base64", "undefined", "idna", "punycode", "rot13", "hex", "zlib"])
+def test_what_is_no_text_encoding_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.txt").write_text("text")
+    with pytest.raises(UserError, match=f"'{name}' is no encoding of running text"):
+        TextFiles(tmp_path / "a.txt", encoding=name)
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", "\ud800"])
+def test_names_that_no_encoding_could_have(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UserError, match="no such encoding"):
+        TextFiles(tmp_path, encoding=name)
+
+
+@pytest.mark.parametrize("name", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "latin-1", "cp1252", "shift_jis", "koi8-r"])
+def test_usual_encodings_are_taken(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.txt").write_bytes("two\nlines".encode(name))
+    assert list(TextFiles(tmp_path / "a.txt", encoding=name).blocks()) == ["two\nlines"]
+
+
+def test_a_wide_text_without_its_mark(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes("text".encode("utf-16-le"))
+    with pytest.raises(UserError, match="say encoding=utf-16-le"):
+        list(TextFiles(tmp_path / "a.txt", encoding="utf-16").blocks())

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from elman.corpora import Record, read_records
+from elman.corpora.tables import Part, RecordFiles, iterate_records
 from elman.errors import UserError
 
 
@@ -69,6 +70,7 @@ def test_plain_lines_also_packed(tmp_path: Path) -> None:
         ("a.txt", "\n\n", {}, r"a\.txt holds no records"),
         ("a.csv", "text,label\n", {}, r"a\.csv holds no records"),
         ("a.csv", b"a,b\nc,\xff\n", {}, r"a\.csv:2 is not utf-8"),
+        ("a.txt", "a\nb\n", {"label": 2}, r"a\.txt has plain lines without labels"),
     ],
 )
 def test_wrong_records_are_one_sentence(tmp_path: Path, name: str, content, options: dict, message: str) -> None:
@@ -79,3 +81,42 @@ def test_wrong_records_are_one_sentence(tmp_path: Path, name: str, content, opti
 def test_a_missing_table(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no such file"):
         read_records(tmp_path / "absent.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.csv", "a,x\n"), ("a.csv", "text,label\na,x\n"), ("a.jsonl", '{"text": "a", "label": null}')],
+)
+def test_labels_that_nobody_asked_for_are_not_read(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    assert pairs(list(iterate_records(tmp_path / name))) == [("a", None)]
+
+
+def test_a_folder_of_records(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "b.txt").write_text("one\n\ntwo\n")
+    (tmp_path / "deep" / "a.ndjson").write_text('{"text": "three"}\n')
+    (tmp_path / "picture.png").write_bytes(b"\0")
+    files = RecordFiles(tmp_path)
+    assert [record.text for record in files.records()] == ["one", "two", "three"]
+    facts = files.facts()
+    assert (facts.count, facts.characters, facts.labels) == (3, 14, [])
+
+
+def test_a_draw_takes_exactly_as_many_as_asked(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("".join(f"{i}\n" for i in range(50)))
+    files = RecordFiles(tmp_path / "a.txt")
+    for held in (1, 5, 49):
+        for seed in range(20):
+            inside, outside = (
+                [record.text for record in files.records(Part(held, seed, which))] for which in (True, False)
+            )
+            assert (len(inside), len(outside)) == (held, 50 - held)
+            assert sorted(inside + outside, key=int) == [str(i) for i in range(50)]
+            assert inside == [record.text for record in files.records(Part(held, seed, True))]
+
+
+def test_no_records(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,label\n")
+    with pytest.raises(UserError, match=r"a\.csv holds no records"):
+        RecordFiles(tmp_path / "a.csv").facts()

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pack_sequence, pad_packed_sequence
 
 from elman.nn import CELLS, Recurrent
+from elman.nn.cells import LSTMCell, State
 
 X, H, B, T = 3, 4, 2, 6
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -197,3 +198,24 @@ def test_wrong_options_and_shapes_raise() -> None:
         layer(torch.zeros(T, B, 5))
     with pytest.raises(RuntimeError, match="expected a state of"):
         layer(torch.zeros(T, B, X), torch.zeros(1, B + 1, H))
+
+
+class Peephole(LSTMCell):
+    """A cell of a user's own, with two parts of state: the LSTM whose output is not squashed."""
+
+    def step(self, projected: Tensor, state: State) -> State:
+        _, c = super().step(projected, state)
+        return c, c
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_cell_of_ones_own_runs_stacked_in_two_directions(packed: bool) -> None:
+    layer = Recurrent(Peephole, 3, 5, num_layers=2, bidirectional=True)
+    x = torch.randn(7, 2, 3)
+    output, state = layer(pack_padded_sequence(x, torch.tensor([7, 4])) if packed else x)
+    assert len(state) == 2
+    assert state[0].shape == (4, 2, 5)
+    assert torch.equal(state[0], state[1])
+    data = output.data if packed else output
+    data.sum().backward()
+    assert all(parameter.grad is not None for parameter in layer.parameters())

@@ -5,7 +5,9 @@ from typing import Any
 
 from elman.corpora import TextFiles, stream_ids
 from elman.tasks import language
-from elman.tasks.language_model import LanguageModel
+from elman.tasks.language.data import open_data
+from elman.tasks.language.model import LanguageModel
+from elman.tasks.language.task import LanguageTask
 from elman.train import Trainer, seed_everything
 from tests.train.toy import quiet
 
@@ -50,9 +52,9 @@ def run(train: Path, out: Path, *settings: str, **options: Any) -> LanguageModel
 def trainer(train: Path, out: Path, *settings: str) -> Trainer:
     """A trainer as `language.train` makes it, for tests that stop it."""
     chosen = recipe(train, *settings)
-    data = language.open_data(chosen)
+    data = open_data(chosen)
     seed_everything(chosen.train.seed)
-    return Trainer(language.LanguageTask(chosen, data), chosen.train, out, quiet())
+    return Trainer(LanguageTask(chosen, data), chosen.train, out, quiet())
 
 
 def ids_of(model: LanguageModel, path: Path) -> Any:

@@ -14,9 +14,9 @@ import torch
 import elman
 from elman.decode import Sampling
 from elman.errors import UserError
-from elman.tasks import language, language_scoring
-from elman.tasks.language_model import LanguageModel
-from elman.tasks.language_report import evaluate_model
+from elman.tasks.language import scoring
+from elman.tasks.language.model import LanguageModel
+from elman.tasks.language.report import evaluate_model
 from tests.end_to_end.processes import environment
 from tests.tasks.runs import ids_of, prose, recipe, run, write_names
 
@@ -85,10 +85,10 @@ def test_many_streams_score_as_one_does(tmp_path: Path, monkeypatch: pytest.Monk
     text = text_file(tmp_path, prose(100))
     model = run(text, tmp_path / "run", "train.steps=60", "train.lr=0.01", f"model.direction={direction}")
     ids = ids_of(model, text)
-    monkeypatch.setattr(language_scoring, "PART", 512)
+    monkeypatch.setattr(scoring, "PART", 512)
     assert len(ids) >= 4 * 512
     many = model.log_probs(ids)
-    monkeypatch.setattr(language_scoring, "PART", 10**9)
+    monkeypatch.setattr(scoring, "PART", 10**9)
     one = model.log_probs(ids)
     assert many.shape == one.shape
     assert abs(many.mean() - one.mean()) < 1e-3
@@ -335,7 +335,7 @@ def test_the_library_trains_as_the_command_line_does(tmp_path: Path) -> None:
     text = text_file(tmp_path)
     settings = [f'data.train=["{text}"]', "model.hidden=8", "train.steps=2", "train.threads=1", "baseline.order=2"]
     report = elman.fit("lm", out=tmp_path / "run", settings=settings)
-    assert report == language.read_metrics(tmp_path / "run")
+    assert report == json.loads((tmp_path / "run" / "metrics.json").read_text())
     assert set(report["baselines"]) == {"unigram", "Kneser-Ney 2-gram"}
     assert (tmp_path / "run" / "README.md").read_text().startswith("# run\n")
     with pytest.raises(UserError, match="no task 'ml': known are: lm"):
@@ -348,3 +348,15 @@ def test_columns_by_number(tmp_path: Path) -> None:
     model = run(table, tmp_path / "run", "data.unit=line", "data.text_column=2", "data.label_column=1", "train.steps=2")
     assert model.labels == ["north"]
     assert set(model.tokenizer.tokens) == {"<unk>", "<eos>", "a", "b"}
+
+
+def test_ngrams_write_with_the_probabilities_they_score_with(tmp_path: Path) -> None:
+    text = text_file(tmp_path)
+    model = run(text, tmp_path / "run", "model.kind=ngram", "model.order=3")
+    stepper, found = model.stepper(), []
+    state = stepper.start(1)
+    ids = [model.reading.start_id, *model.tokenizer.encode("the cat sat").tolist()]
+    for before, after in pairwise(ids):
+        log_probs, state = stepper.step(torch.tensor([before]), state)
+        found.append(float(log_probs[0, after]))
+    assert found == pytest.approx([token.log_prob for token in model.score("the cat sat")])

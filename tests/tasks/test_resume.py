@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from elman.train import Interrupted
+from elman.errors import Interrupted
 from elman.train import loop as loop_module
 from elman.train.log import read_log
 from tests.tasks.runs import prose, trainer, write_names

@@ -7,8 +7,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from elman.errors import RunError, UserError
-from elman.train import Interrupted, Loss, Trainer, TrainSettings, seed_everything
+from elman.errors import Interrupted, RunError, UserError
+from elman.train import Loss, Trainer, TrainSettings, seed_everything
 from elman.train import loop as loop_module
 from elman.train.checkpoint import load_checkpoint
 from elman.train.log import read_log

@@ -1,19 +1,19 @@
 """What a language model scored, beside its baselines: metrics.json, the model card, the table on the screen."""
 
-import math
 import platform
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from elman import __version__
 from elman.corpora import IdStream
 from elman.files import write_json, write_text
 from elman.metrics import KneserNey, Scores, unigram_loss
-from elman.tasks.language_model import LanguageModel
-from elman.tasks.language_settings import BaselineSettings, LanguageRecipe
+from elman.tasks.language.model import LanguageModel
+from elman.tasks.language.settings import BaselineSettings, LanguageRecipe
 from elman.train.progress import duration
 
 NAMES = {"dev": "held out", "test": "test"}
@@ -23,16 +23,23 @@ def evaluate_model(
     model: LanguageModel, texts: Mapping[str, IdStream], train: IdStream | None, recipe: LanguageRecipe
 ) -> dict[str, Any]:
     """Scores of the model on each text, and of the baselines: n-grams counted on `train`, and frequency alone."""
-    characters = model.tokenizer.settings.kind == "characters"
     report: dict[str, Any] = {}
     for name, ids in texts.items():
         report[name] = model.scores(ids)
         counts = model.tokenizer.counts
-        unigram = Scores(unigram_loss(counts, ids.read(0, len(ids))), len(ids))
-        report.setdefault("baselines", {}).setdefault("unigram", {})[name] = unigram.to_dict(characters)
+        unigram = Scores(unigram_loss(counts, _counts(ids, len(counts))), len(ids))
+        report.setdefault("baselines", {}).setdefault("unigram", {})[name] = unigram.to_dict(ids.characters)
     if train is not None and recipe.baseline.order and model.settings.kind != "ngram":
         report["baselines"][f"Kneser-Ney {recipe.baseline.order}-gram"] = _ngram(model, texts, train, recipe.baseline)
     return report
+
+
+def _counts(ids: IdStream, size: int, block: int = 1 << 20) -> np.ndarray:
+    """How often each id stands in a text that may be larger than memory."""
+    counts = np.zeros(size, dtype=np.int64)
+    for start in range(0, len(ids), block):
+        counts += np.bincount(ids.read(start, min(start + block, len(ids))), minlength=size)
+    return counts
 
 
 def _ngram(
@@ -46,26 +53,30 @@ def _ngram(
         documents=model.reading.documents(part),
         start_id=model.reading.start_id,
     )
-    characters = model.tokenizer.settings.kind == "characters"
     scores = {}
     for name, ids in texts.items():
         found = baseline.log_probs(ids.read(0, len(ids)), model.reading.documents(ids))
-        scores[name] = Scores.from_total(-float(found.sum()), len(found)).to_dict(characters)
+        scores[name] = Scores.from_total(-float(found.sum()), len(found)).to_dict(ids.characters)
     return scores
 
 
-def rows(report: Mapping[str, Any], name: str) -> list[tuple[str, str, str, str]]:
-    """The lines of a table for one text: who, loss, perplexity, bits; the model first."""
+COLUMNS = ("loss (nats)", "perplexity", "bits a token", "bits a character")
+
+
+def rows(report: Mapping[str, Any], name: str) -> list[tuple[str, ...]]:
+    """The lines of a table for one text: who, then the columns of `COLUMNS`; the model first."""
     entries = [("this model", report[name])]
     entries += [(who, scores[name]) for who, scores in report.get("baselines", {}).items()]
     return [
-        (who, f"{s['loss']:.4f}", f"{s['perplexity']:,.2f}", f"{_bits(s):.3f}")
+        (
+            who,
+            f"{s['loss']:.4f}",
+            f"{s['perplexity']:,.2f}",
+            f"{s['bits_per_token']:.3f}",
+            f"{s['bits_per_character']:.3f}" if "bits_per_character" in s else "",
+        )
         for who, s in sorted(entries, key=lambda entry: (entry[0] != "this model", entry[1]["loss"]))
     ]
-
-
-def _bits(scores: Mapping[str, float]) -> float:
-    return scores["loss"] / math.log(2)
 
 
 def write_report(folder: Path, recipe: LanguageRecipe, report: dict[str, Any]) -> None:
@@ -102,7 +113,7 @@ def _card(folder: Path, recipe: LanguageRecipe, report: Mapping[str, Any]) -> st
             "",
             "| | loss (nats) | perplexity | bits |",
         ]
-        lines += ["|---|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows(report, name)), ""]
+        lines += ["|---" * (1 + len(COLUMNS)) + "|", *(f"| {' | '.join(row)} |" for row in rows(report, name)), ""]
     label = ' --label "..."' if data.label_column else ""
     lines += [
         "## Use",

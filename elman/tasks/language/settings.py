@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from elman.text import TokenizerSettings
 from elman.train.recipe import Section, TrainSettings
@@ -16,7 +16,7 @@ class DataSettings(Section):
     dev: tuple[str, ...] = ()
     test: tuple[str, ...] = ()
     dev_fraction: float = Field(0.1, gt=0, lt=1, description="held out from the end of train where dev is not given")
-    dev_characters: int = Field(500_000, ge=2, description="held out from a running text at most")
+    dev_characters: int = Field(500_000, ge=2, description="held out at most")
     encoding: str = "utf-8"
     unit: Literal["stream", "line"] = Field("stream", description="one running text, or one text a line")
     text_column: str | None = Field(
@@ -25,6 +25,11 @@ class DataSettings(Section):
     label_column: str | None = Field(
         None, coerce_numbers_to_str=True, description="the model is told this column's value"
     )
+
+    @field_validator("train", "dev", "test", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _labels_need_lines(self) -> "DataSettings":
@@ -52,9 +57,10 @@ class ModelSettings(Section):
     samples: int = Field(4096, ge=1, description="negative words of the sampled softmax")
     initialise: Literal["uniform", "orthogonal", "identity"] = "uniform"
     forget_bias: float | None = Field(None, description="of the LSTM; none leaves PyTorch's initialisation")
-    dropout: float = Field(0.2, ge=0, lt=1, description="between layers, the same mask for all steps")
-    input_dropout: float = Field(0.0, ge=0, lt=1, description="of embedded tokens, the same mask for all steps")
-    output_dropout: float = Field(0.2, ge=0, lt=1, description="before the softmax, the same mask for all steps")
+    dropout: float = Field(0.2, ge=0, lt=1, description="between layers")
+    input_dropout: float = Field(0.0, ge=0, lt=1, description="of embedded tokens")
+    output_dropout: float = Field(0.2, ge=0, lt=1, description="before the softmax")
+    locked: bool = Field(True, description="these three have the same mask for all steps of a window")
     embedding_dropout: float = Field(0.0, ge=0, lt=1, description="of whole words")
     weight_dropout: float = Field(0.0, ge=0, lt=1, description="of the recurrent weights (DropConnect)")
     window: int = Field(5, ge=1, description="tokens the window model sees")
@@ -62,6 +68,10 @@ class ModelSettings(Section):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> "ModelSettings":
+        if self.nonlinearity != "tanh" and self.cell not in ("rnn", "elman"):
+            raise ValueError("model.nonlinearity goes with the rnn cell only")
+        if self.forget_bias is not None and self.cell != "lstm":
+            raise ValueError("model.forget_bias goes with the lstm cell only")
         if self.projection and self.cell != "lstm":
             raise ValueError("model.projection goes with the lstm cell only")
         if self.projection and self.projection >= self.hidden:
@@ -89,7 +99,7 @@ class BaselineSettings(Section):
     """The n-gram model that every report shows beside the network."""
 
     order: int = Field(5, ge=0, le=12, description="0 leaves it out")
-    tokens: int = Field(5_000_000, ge=1, description="of the training text, at most")
+    tokens: int = Field(2_000_000, ge=1, description="of the training text, at most")
 
 
 class LanguageRecipe(Section):

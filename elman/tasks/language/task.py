@@ -5,32 +5,30 @@ report = train(recipe, Path("runs/shakespeare"))
 print(report["dev"]["perplexity"])
 """
 
-import json
-import shutil
 import time
 from collections.abc import Iterable
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from elman.corpora import IdStream
 from elman.corpora.batches import Batch, LineBatches, Reversed, StreamBatches
 from elman.errors import UserError
-from elman.files import write_text
 from elman.metrics import KneserNey
 from elman.nn.language import LanguageNetwork, detach
-from elman.tasks.language_data import LanguageData, open_data
-from elman.tasks.language_model import LanguageModel
-from elman.tasks.language_network import build_network
-from elman.tasks.language_report import evaluate_model, write_report
-from elman.tasks.language_scoring import Reading, hidden_and_targets
-from elman.tasks.language_settings import LanguageRecipe
+from elman.tasks.language.data import LanguageData, encode_file, open_data
+from elman.tasks.language.model import LanguageModel
+from elman.tasks.language.network import build_network
+from elman.tasks.language.report import evaluate_model, write_report
+from elman.tasks.language.scoring import Reading, hidden_and_targets
+from elman.tasks.language.settings import LanguageRecipe
 from elman.tasks.recipes import find_recipe
+from elman.tasks.run import check_folder, prepare_folder, remove_leftovers
+from elman.text import Tokenizer
 from elman.train import Loss, Reporter, Trainer, seed_everything
-from elman.train.recipe import apply_overrides, differences, parse, read_toml, to_toml
-
-MODEL_FILES = ("config.json", "tokenizer.json", "model.safetensors", "metrics.json", "README.md")
-RUN_FILES = (*MODEL_FILES, "recipe.toml", "log.jsonl", "curves.png", "checkpoint", "tensorboard")
+from elman.train.recipe import apply_overrides, parse, read_toml
 
 
 def read_recipe(source: Path | str | None = None, overrides: Iterable[str] = ()) -> LanguageRecipe:
@@ -57,7 +55,7 @@ class LanguageTask:
 
     def batches(self) -> "TowerBatches":
         """One run of batches for each direction that the model reads in."""
-        return TowerBatches([self._batches(backward) for backward in self.towers])
+        return TowerBatches([self._batches(backward) for backward in self.towers], _fingerprint(self.data.train))
 
     def _batches(self, backward: bool) -> StreamBatches | LineBatches:
         batch, ids, start_id = self.recipe.batch, self.data.train, self.reading.start_id
@@ -78,7 +76,7 @@ class LanguageTask:
         )
 
     def loss(self, batch: list[Batch], state: Any) -> Loss:
-        """The mean loss of one window; of both directions, the mean of the two."""
+        """The mean loss of one window; of both directions, the sum of the two is what the gradient is of."""
         states = state or [None] * len(batch)
         parts, tokens, after = [], 0, []
         for tower, (part, before) in enumerate(zip(batch, states, strict=True)):
@@ -86,8 +84,9 @@ class LanguageTask:
             parts.append(self.network.softmax.loss(hidden, targets))
             tokens += len(targets)
             after.append(detach(carried))
-        # A shorter window weighs less, so that every token of the text counts alike.
-        weight = batch[0].inputs.shape[1] / self.recipe.batch.steps if self.recipe.batch.bptt == "random" else 1.0
+        weight = float(len(parts))
+        if self.recipe.batch.bptt == "random":  # a shorter window weighs less: every token of the text counts alike
+            weight *= batch[0].inputs.shape[1] / self.recipe.batch.steps
         return Loss(torch.stack(parts).mean(), tokens, after, weight)
 
     def evaluate(self) -> dict[str, float]:
@@ -102,8 +101,8 @@ class LanguageTask:
 class TowerBatches:
     """Batches for each direction, side by side."""
 
-    def __init__(self, towers: list[StreamBatches | LineBatches]) -> None:
-        self.towers = towers
+    def __init__(self, towers: list[StreamBatches | LineBatches], text: str) -> None:
+        self.towers, self.text = towers, text
 
     @property
     def progress(self) -> float:
@@ -114,13 +113,23 @@ class TowerBatches:
         return [next(tower) for tower in self.towers]
 
     def state_dict(self) -> dict[str, Any]:
-        """The positions."""
-        return {"towers": [tower.state_dict() for tower in self.towers]}
+        """The positions, and the text that they are positions in."""
+        return {"text": self.text, "towers": [tower.state_dict() for tower in self.towers]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from saved positions."""
+        if state["text"] != self.text:
+            raise UserError("the training text has changed since the run began: bring it back, or use --force")
         for tower, saved in zip(self.towers, state["towers"], strict=True):
             tower.load_state_dict(saved)
+
+
+def _fingerprint(ids: IdStream) -> str:
+    """What tells one text from another: its length, and a sample of it."""
+    digest = blake2b(str(len(ids)).encode(), digest_size=16)
+    for start in range(0, len(ids), max(1, len(ids) // 64)):
+        digest.update(ids.read(start, min(start + 4096, len(ids))).tobytes())
+    return digest.hexdigest()
 
 
 def reading_of(recipe: LanguageRecipe, data: LanguageData) -> Reading:
@@ -143,52 +152,46 @@ def train(
     reporter: Reporter | None = None,
 ) -> dict[str, Any]:
     """Train what the recipe says into the folder `out`; returns the report that `metrics.json` holds."""
-    out = Path(out)
-    resume = _check_folder(out, recipe, resume, force)
-    reporter = reporter or Reporter()
+    out, reporter = Path(out), reporter or Reporter()
+    resume = check_folder(out, recipe, resume=resume, force=force)
     if recipe.train.threads:
         torch.set_num_threads(recipe.train.threads)
-    data = open_data(recipe, data_dir)
+    reporter.say("reading the text")
+    # Some tokenizers come out differently when fitted again: a run goes on with the one that it began with.
+    tokenizer = Tokenizer.load(out / "tokenizer.json") if resume else None
+    data = open_data(recipe, data_dir, tokenizer)
     seed_everything(recipe.train.seed)
-    if recipe.model.kind == "ngram":
-        _prepare_folder(out, recipe, force)
-        return _train_ngram(recipe, data, out, reporter)
-    task = LanguageTask(recipe, data)
-    trainer = Trainer(task, recipe.train, out, reporter)
-    if not resume:
-        _prepare_folder(out, recipe, force)
-    reporter.say(_describe(task))
-    trainer.run(resume)
-    run = {"seconds": trainer.seconds, "steps": trainer.step, "epochs": trainer.batches.progress}
-    run["tokens_per_second"] = trainer.tokens / max(trainer.seconds, 1e-9)
+    task = LanguageTask(recipe, data) if recipe.model.kind != "ngram" else None
+    if resume:
+        remove_leftovers(out)
+    else:
+        prepare_folder(out, recipe)
+        data.tokenizer.save(out / "tokenizer.json")
+    run = _train_network(task, out, resume, reporter) if task else _count_ngrams(recipe, data, out, reporter)
     return _finish(recipe, data, out, reporter, run)
 
 
-def saved_recipe(out: Path) -> LanguageRecipe | None:
-    """The recipe of the run in a folder, or None where there is no run."""
-    path = out / "recipe.toml"
-    return parse(LanguageRecipe, read_toml(path), where=str(path)) if path.exists() else None
+def _train_network(task: LanguageTask, out: Path, resume: bool, reporter: Reporter) -> dict[str, float]:
+    reporter.say(_describe(task))
+    trainer = Trainer(task, task.recipe.train, out, reporter)
+    trainer.run(resume)
+    speed = trainer.tokens / max(trainer.seconds, 1e-9)
+    progress = trainer.batches.progress
+    return {"seconds": trainer.seconds, "steps": trainer.step, "epochs": progress, "tokens_per_second": speed}
 
 
-def _train_ngram(recipe: LanguageRecipe, data: LanguageData, out: Path, reporter: Reporter) -> dict[str, Any]:
-
+def _count_ngrams(recipe: LanguageRecipe, data: LanguageData, out: Path, reporter: Reporter) -> dict[str, float]:
     began = time.monotonic()
     reading = reading_of(recipe, data)
     ids = data.train.read(0, len(data.train))
-    engine = KneserNey.fit(
-        ids,
-        data.tokenizer.size,
-        recipe.model.order,
-        documents=reading.documents(data.train),
-        start_id=reading.start_id,
-    )
+    documents = reading.documents(data.train)
+    engine = KneserNey.fit(ids, data.tokenizer.size, recipe.model.order, documents, reading.start_id)
     model = LanguageModel(recipe.model, data.tokenizer, engine, reading)
     model.recipe = recipe.model_dump(mode="json")
     model.save(out)
     seconds = time.monotonic() - began
     reporter.say(f"counted {len(ids):,} tokens: a Kneser-Ney model of order {recipe.model.order}")
-    run = {"seconds": seconds, "steps": 1, "epochs": 1.0, "tokens_per_second": len(ids) / max(seconds, 1e-9)}
-    return _finish(recipe, data, out, reporter, run)
+    return {"seconds": seconds, "steps": 1, "epochs": 1.0, "tokens_per_second": len(ids) / max(seconds, 1e-9)}
 
 
 def _finish(
@@ -213,37 +216,22 @@ def _describe(task: LanguageTask) -> str:
     )
 
 
-def _check_folder(out: Path, recipe: LanguageRecipe, resume: bool, force: bool) -> bool:
-    """Refuse to mix two runs; returns whether there is a checkpoint to go on from."""
-    if out.exists() and not out.is_dir():
-        raise UserError(f"{out} is a file: name a folder for the run with --out")
-    if resume:
-        old = saved_recipe(out)
-        changed = differences(old, recipe) if old is not None else []
-        if changed:
-            raise UserError(
-                f"the run in {out} has another recipe ({changed[0]}): resume without changes, or use --force"
-            )
-        return (out / "checkpoint" / "state.safetensors").exists()
-    if not force and out.exists() and any(out.iterdir()):
-        raise UserError(f"{out} is not empty: go on with --resume, start over with --force, or name another folder")
-    return False
+def evaluate(
+    model: LanguageModel, paths: Iterable[Path | str], *, baselines: bool = True, data_dir: Path | None = None
+) -> dict[str, Any]:
+    """Score each of `paths`, a text or a folder of texts, beside the baselines.
 
-
-def _prepare_folder(out: Path, recipe: LanguageRecipe, force: bool) -> None:
-    """A folder for a new run. Only what Elman writes is ever removed."""
-    if force:
-        for name in RUN_FILES:
-            path = out / name
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    write_text(out / "recipe.toml", to_toml(recipe))
-
-
-def read_metrics(folder: Path) -> dict[str, Any]:
-    """The report that training left in a model folder."""
-    path = folder / "metrics.json"
-    if not path.exists():
-        raise UserError(f"{folder} has no metrics.json: its training did not reach the end")
-    metrics = json.loads(path.read_text(encoding="utf-8"))
-    assert isinstance(metrics, dict)
-    return metrics
+    The n-grams are counted on the text that the model was trained on, if that is still there; else `note` says why not.
+    """
+    recipe = parse(LanguageRecipe, model.recipe, where="the model's config.json")
+    texts = {str(path): encode_file([Path(path)], recipe, model.tokenizer, model.labels) for path in paths}
+    train, note = None, ""
+    if baselines and recipe.baseline.order and recipe.model.kind != "ngram":
+        try:
+            source = open_data(recipe, data_dir)
+            train = source.train if source.tokenizer.fingerprint() == model.tokenizer.fingerprint() else None
+            note = "" if train is not None else "no n-gram baseline, since the training text has changed"
+        except UserError as error:
+            note = f"no n-gram baseline, since the training text was not found: {error}"
+    report = evaluate_model(model, texts, train, recipe)
+    return report | {"note": note} if note else report

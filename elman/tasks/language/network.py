@@ -10,7 +10,7 @@ from elman.nn.language import LanguageNetwork, OneHot
 from elman.nn.recurrent import Recurrent
 from elman.nn.softmax import AdaptiveSoftmax, ChunkedSoftmax, SampledSoftmax
 from elman.nn.window import FixedWindow
-from elman.tasks.language_settings import ModelSettings
+from elman.tasks.language.settings import ModelSettings
 from elman.text import Tokenizer
 
 
@@ -41,6 +41,7 @@ def build_network(settings: ModelSettings, tokenizer: Tokenizer, labels: int = 0
         embedding_dropout=settings.embedding_dropout,
         input_dropout=settings.input_dropout,
         output_dropout=settings.output_dropout,
+        locked=settings.locked,
     )
 
 
@@ -51,7 +52,7 @@ def _recurrent(settings: ModelSettings, input_size: int) -> Recurrent:
         settings.hidden,
         settings.layers,
         dropout=settings.dropout if settings.layers > 1 else 0.0,
-        locked_dropout=True,
+        locked_dropout=settings.locked,
         weight_dropout=settings.weight_dropout,
         connections=settings.connections,
         learned_state=settings.learned_state,

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from elman.corpora import IdStream
 from elman.corpora.batches import Ids
 from elman.corpora.ids import line_ids
 from elman.corpora.tables import Record
@@ -23,9 +24,9 @@ from elman.errors import UserError, nearest
 from elman.metrics import KneserNey, Scores
 from elman.nn.language import LanguageNetwork
 from elman.tasks import folder as folders
-from elman.tasks.language_network import build_network
-from elman.tasks.language_scoring import Reading, network_log_probs
-from elman.tasks.language_settings import ModelSettings
+from elman.tasks.language.network import build_network
+from elman.tasks.language.scoring import Reading, network_log_probs
+from elman.tasks.language.settings import ModelSettings
 from elman.text import Tokenizer
 
 TASK = "lm"
@@ -108,7 +109,7 @@ class LanguageModel:
             return self.engine.log_probs(ids.read(0, len(ids)), self.reading.documents(ids))
         return network_log_probs(self.engine, ids, self.reading, backward=self.settings.direction == "backward")
 
-    def scores(self, ids: Ids) -> dict[str, float]:
+    def scores(self, ids: IdStream) -> dict[str, float]:
         """Mean loss, perplexity and bits on encoded text.
 
         A model that reads both ways has the mean of its two losses, and the perplexity of each.
@@ -118,7 +119,7 @@ class LanguageModel:
             found.append(network_log_probs(self.engine, ids, self.reading, backward=True, tower=1))
         each = [Scores.from_total(-float(log_probs.sum()), len(ids)) for log_probs in found]
         mean = Scores(sum(scores.loss for scores in each) / len(each), len(ids))
-        report = mean.to_dict(characters=self.tokenizer.settings.kind == "characters")
+        report = mean.to_dict(ids.characters)
         if len(each) > 1:
             report |= {"forward_perplexity": each[0].perplexity, "backward_perplexity": each[1].perplexity}
         return report
@@ -277,25 +278,29 @@ class NetworkSteps:
 
 
 class NgramSteps:
-    """An n-gram model, one id at a time; the state is the last ids of each row."""
+    """An n-gram model, one id at a time; the state is the last ids of each row, None before the first."""
 
     def __init__(self, model: KneserNey) -> None:
         self.model = model
 
-    def start(self, batch_size: int) -> list[list[int]]:
+    def start(self, batch_size: int) -> list[list[int] | None]:
         """Nothing read yet."""
-        return [[] for _ in range(batch_size)]
+        return [None] * batch_size
 
-    def step(self, ids: Tensor, state: list[list[int]]) -> tuple[Tensor, list[list[int]]]:
+    def step(self, ids: Tensor, state: list[list[int] | None]) -> tuple[Tensor, list[list[int] | None]]:
         """Read one id a row; log-probabilities of the next."""
-        keep = max(self.model.order - 1, 1)
-        state = [[*row, int(new)][-keep:] for row, new in zip(state, ids, strict=True)]
-        rows = np.stack([self.model.distribution(row) for row in state])
-        return torch.from_numpy(np.log(rows)), state
+        read = [self._read(row, int(new)) for row, new in zip(state, ids, strict=True)]
+        rows = np.stack([self.model.distribution(row) for row in read])
+        return torch.from_numpy(np.log(rows)), list(read)
 
-    def select(self, state: list[list[int]], rows: Tensor) -> list[list[int]]:
+    def _read(self, row: list[int] | None, new: int) -> list[int]:
+        if row is None:  # the model puts the start before a text by itself
+            return [] if new == self.model.start else [new]
+        return [*row, new][-max(self.model.order - 1, 1) :]
+
+    def select(self, state: list[list[int] | None], rows: Tensor) -> list[list[int] | None]:
         """The state of some rows."""
-        return [list(state[int(row)]) for row in rows]
+        return [state[int(row)] for row in rows]
 
 
 class Continued:
