@@ -61,7 +61,8 @@ def _print_whole(model: Any, prompt: str, options: dict[str, Any], as_json: bool
     for number, text in enumerate(model.generate(prompt, **options), start=1):
         whole = text + prompt if backward else prompt + text
         if as_json:
-            typer.echo(json.dumps({"sample": number, "prompt": prompt, "text": text}, ensure_ascii=False))
+            record = {"sample": number, "seed": options["sampling"].seed, "prompt": prompt, "text": text}
+            typer.echo(json.dumps(record, ensure_ascii=False))
         elif "\n" in whole and options["samples"] > 1:
             typer.echo(f"--- {number}\n{whole}")
         else:

@@ -35,19 +35,16 @@ def find_files(data: DataSettings, data_dir: Path | None = None) -> dict[str, li
 
 
 def open_data(
-    recipe: LanguageRecipe,
-    data_dir: Path | None = None,
-    tokenizer: Tokenizer | None = None,
-    labels: list[str] | None = None,
+    recipe: LanguageRecipe, data_dir: Path | None = None, tokenizer: Tokenizer | None = None
 ) -> LanguageData:
     """Read and encode what the recipe names; encoded text is kept and found again.
 
-    A run that goes on brings its tokenizer and its labels: they are used in place of new ones, since fitting again
-    need not give the same.
+    A run that goes on brings its tokenizer: it is used in place of a new one, since fitting again need not give the
+    same.
     """
     files = find_files(recipe.data, data_dir)
     if recipe.data.unit == "line":
-        return _open_lines(recipe, files, tokenizer, labels)
+        return _open_lines(recipe, files, tokenizer)
     return _open_streams(recipe, files, tokenizer)
 
 
@@ -74,9 +71,7 @@ def _open_streams(recipe: LanguageRecipe, files: dict[str, list[Path]], tokenize
     return LanguageData(train, dev, test, tokenizer, [])
 
 
-def _open_lines(
-    recipe: LanguageRecipe, files: dict[str, list[Path]], tokenizer: Tokenizer | None, labels: list[str] | None
-) -> LanguageData:
+def _open_lines(recipe: LanguageRecipe, files: dict[str, list[Path]], tokenizer: Tokenizer | None) -> LanguageData:
     records = {split: _records(recipe.data, paths) for split, paths in files.items()}
     for split in {"train", "dev"} & set(records):
         if records[split].facts().count < 2:
@@ -87,7 +82,7 @@ def _open_lines(
         count = max(1, int(facts.count * _held_share(recipe.data, facts.characters)))
         kept, held = (Part(count, recipe.train.seed, inside) for inside in (False, True))
         records["dev"] = records["train"]
-    train, tokenizer, labels = line_stream_ids(records["train"], tokenizer or recipe.text, labels or None, part=kept)
+    train, tokenizer, labels = line_stream_ids(records["train"], tokenizer or recipe.text, part=kept)
     dev = line_stream_ids(records["dev"], tokenizer, labels, part=held)[0]
     test = line_stream_ids(records["test"], tokenizer, labels)[0] if "test" in records else None
     return LanguageData(train, dev, test, tokenizer, labels or [])
