@@ -59,7 +59,7 @@ def show_report(report: dict[str, Any]) -> None:
     texts = [name for name, scores in report.items() if isinstance(scores, dict) and "perplexity" in scores]
     for name in texts:
         table = Table(title=f"{NAMES.get(name, name)} ({report[name]['tokens']:,} tokens)", title_justify="left")
-        table.add_column("")
+        table.add_column("", no_wrap=True)
         for column in COLUMNS:
             table.add_column(column, justify="right")
         for row in rows(report, name):

@@ -40,6 +40,8 @@ def fit(
     `recipe` is a file or the name of a recipe that comes with Elman; `settings` go over it, as
     `{"model.hidden": 64}` or `["model.hidden=64"]`. To resume, the folder is enough.
     """
+    if resume and force:
+        raise UserError("--resume goes on with a run and --force throws it away: give one of them")
     chosen = _task(task)
     given = _overrides(settings) + [
         f"data.{split}={toml_value(names)}"
@@ -58,7 +60,7 @@ def fit(
 
 def load(folder: Path | str) -> LanguageModel:
     """The model in a folder, whatever its task."""
-    model = _task(read_config(Path(folder))["task"], f"{folder} holds a model for").Model.load(folder)
+    model = _task(read_config(Path(folder))["task"], f"{folder} holds a model for the").Model.load(folder)
     assert isinstance(model, LanguageModel)
     return model
 

@@ -22,8 +22,6 @@ def saved_recipe(out: Path, kind: type[R]) -> R | None:
 
 def check_folder(out: Path, recipe: Section, *, resume: bool, force: bool) -> bool:
     """Refuse to mix two runs, or to write over what is no run; returns whether there is a checkpoint to go on from."""
-    if resume and force:
-        raise UserError("--resume goes on with a run and --force throws it away: give one of them")
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file: name a folder for the run with --out")
     old = saved_recipe(out, type(recipe))

@@ -2,6 +2,7 @@
 
 import math
 import time
+from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 
 from rich.console import Console
@@ -52,6 +53,10 @@ class Reporter:
         """The held-out part was scored."""
         shown = "  ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in scores.items() if name != "tokens")
         self.say(f"step {step}  held out: {shown}{'  (best so far)' if best else ''}")
+
+    def busy(self, doing: str) -> AbstractContextManager[object]:
+        """While inside, a terminal shows what is being done."""
+        return self.console.status(doing) if self.console.is_terminal else nullcontext()
 
     def say(self, line: str) -> None:
         """One line of text."""

@@ -147,9 +147,8 @@ def test_force_starts_over_and_keeps_what_is_not_elmans(tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text(prose())
     out = tmp_path / "run"
-    out.mkdir()
+    assert train(text, out, "-s", "train.steps=3")[0] == 0
     (out / "notes.txt").write_text("mine")
-    assert train(text, out, "-s", "train.steps=3", "--force")[0] == 0
     assert train(text, out, "-s", "train.steps=2", "--force")[0] == 0
     assert (out / "notes.txt").read_text() == "mine"
     assert json.loads((out / "metrics.json").read_text())["run"]["steps"] == 2

@@ -170,10 +170,15 @@ def test_an_out_folder_that_is_in_use(tmp_path: Path, text: Path) -> None:
     out = tmp_path / "run"
     out.mkdir()
     (out / "thesis.tex").write_text("precious")
-    sentence = refused("train", "lm", "--train", str(text), "--out", str(out), *OVERRIDES)
+    for force in ([], ["--force"]):
+        assert "holds no run" in refused("train", "lm", "--train", str(text), "--out", str(out), *OVERRIDES, *force)
+    assert [path.name for path in out.iterdir()] == ["thesis.tex"]
+    (out / "thesis.tex").rename(tmp_path / "thesis.tex")
+    arguments = ("train", "lm", "--train", str(text), "--out", str(out), *OVERRIDES)
+    assert invoke(*arguments)[0] == 0
+    sentence = refused(*arguments)
     assert "--resume" in sentence
     assert "--force" in sentence
-    assert [path.name for path in out.iterdir()] == ["thesis.tex"]
     assert "is a file" in refused("train", "lm", "--train", str(text), "--out", str(text), *OVERRIDES)
 
 
@@ -206,7 +211,7 @@ def test_resuming_when_the_text_has_changed(tmp_path: Path, text: Path) -> None:
     text.write_text(prose() + "with Other Letters 123\n" * 30)
     code, _, error = invoke("train", "lm", "--out", str(tmp_path / "run"), "--resume")
     assert code == 2
-    assert "does not fit this run" in error.splitlines()[-1]
+    assert "training text has changed" in error.splitlines()[-1]
 
 
 # Model folders

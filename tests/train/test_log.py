@@ -46,6 +46,7 @@ def test_a_log_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
 def test_tensorboard_gets_the_same_records(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     log = RunLog(tmp_path, tensorboard=True)
+    log.rewind(0)
     log.add("dev", 1, loss=2.0)
     log.close()
     assert list((tmp_path / "tensorboard").glob("events*"))

@@ -34,9 +34,7 @@ def find_files(data: DataSettings, data_dir: Path | None = None) -> dict[str, li
     return files
 
 
-def open_data(
-    recipe: LanguageRecipe, data_dir: Path | None = None, tokenizer: Tokenizer | None = None
-) -> LanguageData:
+def open_data(recipe: LanguageRecipe, data_dir: Path | None = None, tokenizer: Tokenizer | None = None) -> LanguageData:
     """Read and encode what the recipe names; encoded text is kept and found again.
 
     A run that goes on brings its tokenizer: it is used in place of a new one, since fitting again need not give the

@@ -60,7 +60,7 @@ def _ngram(
     return scores
 
 
-COLUMNS = ("loss (nats)", "perplexity", "bits a token", "bits a character")
+COLUMNS = ("loss (nats)", "perplexity", "bits/token", "bits/character")
 
 
 def rows(report: Mapping[str, Any], name: str) -> list[tuple[str, ...]]:

@@ -156,10 +156,10 @@ def train(
     resume = check_folder(out, recipe, resume=resume, force=force)
     if recipe.train.threads:
         torch.set_num_threads(recipe.train.threads)
-    reporter.say("reading the text")
     # Some tokenizers come out differently when fitted again: a run goes on with the one that it began with.
     tokenizer = Tokenizer.load(out / "tokenizer.json") if resume else None
-    data = open_data(recipe, data_dir, tokenizer)
+    with reporter.busy("reading the text"):
+        data = open_data(recipe, data_dir, tokenizer)
     seed_everything(recipe.train.seed)
     task = LanguageTask(recipe, data) if recipe.model.kind != "ngram" else None
     if resume:
@@ -198,9 +198,10 @@ def _finish(
     recipe: LanguageRecipe, data: LanguageData, out: Path, reporter: Reporter, run: dict[str, float]
 ) -> dict[str, Any]:
     """Score the model as a user will have it: loaded again from its folder."""
-    reporter.say("scoring the model that was kept, and the baselines")
     model = LanguageModel.load(out)
-    report = evaluate_model(model, {"dev": data.dev} | ({"test": data.test} if data.test else {}), data.train, recipe)
+    texts = {"dev": data.dev} | ({"test": data.test} if data.test else {})
+    with reporter.busy("scoring the model that was kept, and the baselines"):
+        report = evaluate_model(model, texts, data.train, recipe)
     report["parameters"], report["run"] = model.parameters, run
     write_report(out, recipe, report)
     return report
