@@ -17,7 +17,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from elman.errors import UserError
 from elman.text import Tokenizer
 
 
@@ -188,12 +187,10 @@ class StreamBatches:
 
     def state_dict(self) -> dict[str, Any]:
         """The position, and the random generator that the window lengths are drawn from."""
-        place = {"tokens": len(self.ids), "epoch": self.epoch, "position": self.position}
-        return {**place, "random": self._generator.bit_generator.state}
+        return {"epoch": self.epoch, "position": self.position, "random": self._generator.bit_generator.state}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved position."""
-        _check_text(self.ids, state)
         self.epoch = state["epoch"]
         self._begin_epoch()
         self.position = state["position"]
@@ -240,11 +237,10 @@ class LineBatches:
 
     def state_dict(self) -> dict[str, Any]:
         """The position."""
-        return {"tokens": len(self.ids), "epoch": self.epoch, "position": self.position}
+        return {"epoch": self.epoch, "position": self.position}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved position."""
-        _check_text(self.ids, state)
         self.epoch = state["epoch"]
         self._begin_epoch()
         self.position = state["position"]
@@ -272,11 +268,3 @@ def stack_lines(ids: Ids, documents: np.ndarray, start_id: int, backward: bool =
     labels = None if ids.labels is None else torch.from_numpy(ids.labels[documents].astype(np.int64))
     place = f"lines {', '.join(str(i + 1) for i in documents[:3])} ..."
     return Batch(inputs, targets, place, fresh=True, lengths=lengths, labels=labels)
-
-
-def _check_text(ids: Ids, state: dict[str, Any]) -> None:
-    if state["tokens"] != len(ids):
-        raise UserError(
-            f"the training text has changed since the checkpoint ({state['tokens']} tokens then, {len(ids)} now): "
-            "bring the old text back, or start over with --force"
-        )
