@@ -17,7 +17,7 @@ from pathlib import Path
 
 from elman.corpora.builtin import python_sources
 
-SETTINGS = ("train.steps=20", "train.log_every=1", "baseline.order=0", "model.hidden=128", "data.dev_characters=50000")
+SETTINGS = ("train.steps=20", "train.log_every=1", "data.dev_characters=50000")
 
 
 def make_text(path: Path, size: int, source: Path | None) -> None:

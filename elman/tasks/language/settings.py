@@ -99,7 +99,7 @@ class BaselineSettings(Section):
     """The n-gram model that every report shows beside the network."""
 
     order: int = Field(5, ge=0, le=12, description="0 leaves it out")
-    tokens: int = Field(2_000_000, ge=1, description="of the training text, at most")
+    tokens: int = Field(1_000_000, ge=1, description="of the training text, at most")
 
 
 class LanguageRecipe(Section):
