@@ -12,7 +12,9 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 from torch.nn.utils.rnn import PackedSequence
 
+from elman import kernels
 from elman.nn.cells import Cell, ElmanCell, GRUCell, LSTMCell, State
+from elman.nn.compiled import Shape, run_layer
 from elman.nn.dropout import drop_weight
 from elman.nn.steps import Steps, unroll
 
@@ -86,7 +88,33 @@ def _cell(layer: nn.RNNBase, names: list[str], weights: list[Tensor]) -> Cell:
     return cell.with_weights(**dict(zip(own_names, weights, strict=True)))
 
 
-BACKENDS: dict[str, Backend] = {"torch": run_torch, "cells": run_cells}
+def run_compiled(call: Call) -> tuple[Tensor, State]:
+    """Elman's own kernels."""
+    layer = call.layer
+    directions = 2 if layer.bidirectional else 1
+    sizes = [call.data.size(1)] * call.data.size(0) if call.batch_sizes is None else call.batch_sizes.tolist()
+    shape = Shape(
+        layer.mode,
+        layer.hidden_size,
+        projected=layer.proj_size > 0,
+        bias=layer.bias,
+        directions=directions,
+        batch_sizes=tuple(sizes),
+        keep=torch.is_grad_enabled(),
+    )
+    data, finals = call.data.reshape(-1, call.data.size(-1)), []  # N x I
+    for depth in range(layer.num_layers):
+        places = slice(depth * directions, (depth + 1) * directions)
+        state = tuple(part[places] for part in call.state)
+        data, final, _ = run_layer(shape, data, state, call.weights[places])
+        finals.append(final)
+        if depth < layer.num_layers - 1:
+            data = dropout(data, layer.dropout, layer.training)
+    output = data.view(*call.data.shape[:-1], -1)
+    return output, tuple(torch.cat(part) for part in zip(*finals, strict=True))
+
+
+BACKENDS: dict[str, Backend] = {"torch": run_torch, "cells": run_cells, "compiled": run_compiled}
 
 
 def check_backend(name: str) -> str:
@@ -100,13 +128,30 @@ def check_backend(name: str) -> str:
     return name
 
 
-def choose(name: str) -> Backend:
-    """The backend that a layer with this setting uses; so far PyTorch's kernels are the fastest on every device.
+def choose(name: str, data: Tensor) -> Backend:
+    """The backend that a layer with this setting uses for these data: on the CPU the kernels where they are built.
 
-    >>> choose("auto").__name__
+    >>> choose("cells", torch.zeros(1)).__name__
+    'run_cells'
+    >>> choose("auto", torch.zeros(1, dtype=torch.bfloat16)).__name__
     'run_torch'
     """
-    return BACKENDS["torch" if name == "auto" else name]
+    if name == "auto":
+        name = "compiled" if _can_compile(data) else "torch"
+    return BACKENDS[name]
+
+
+def _can_compile(data: Tensor) -> bool:
+    """Whether the kernels can run; what records operations (compile, export, autocast) needs PyTorch's own."""
+    return (
+        kernels.available()
+        and data.device.type == "cpu"
+        and data.dtype in (torch.float32, torch.float64)
+        and data.numel() > 0
+        and not torch.is_autocast_enabled("cpu")
+        and not torch.compiler.is_compiling()
+        and not torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+    )
 
 
 def run(
@@ -129,7 +174,7 @@ def run(
     state = _state(layer, steps, hx)
     weights = [list(_weights(layer, names, weight_dropout)) for names in layer._all_weights]
     call = Call(layer, weights, steps.data, steps.batch_sizes, state)
-    data, final = choose(backend)(call)
+    data, final = choose(backend, steps.data)(call)
     return steps.output(data), _hidden(steps.final_state(final))
 
 

@@ -1,0 +1,32 @@
+#include "barrier.hpp"
+
+#include <thread>
+
+namespace elman {
+namespace {
+
+inline void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+}  // namespace
+
+void Barrier::wait(int count) {
+    if (count <= 1) return;
+    const unsigned round = round_.load(std::memory_order_relaxed);
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) == count - 1) {
+        arrived_.store(0, std::memory_order_relaxed);
+        round_.store(round + 1, std::memory_order_release);
+        return;
+    }
+    for (int spins = 0; round_.load(std::memory_order_acquire) == round; ++spins) {
+        if (spins < 4000) pause();
+        else std::this_thread::yield();
+    }
+}
+
+}  // namespace elman

@@ -1,0 +1,40 @@
+// The same kernels for several instruction sets, and the choice among them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "recurrence.hpp"
+#include "stream.hpp"
+
+namespace elman {
+
+struct Kernels {
+    const char* name;
+    void (*forward_float)(const Layer<float>&);
+    void (*forward_double)(const Layer<double>&);
+    void (*backward_float)(const Layer<float>&);
+    void (*backward_double)(const Layer<double>&);
+    // Streaming: see stream.cpp and softmax.cpp
+    int lanes;  // float32 numbers in a register
+    void (*stream_step)(const StreamNetwork&, const StreamWork&, int index, int count);
+    void (*stream_logits)(const StreamNetwork&, const StreamWork&, const float* top, long stride, int rows, float* logits,
+                          int index, int count);
+    LogSum (*log_sum)(const float* logits, long padded);
+    double (*widen)(const float* logits, long padded, double* to);
+    void (*cool)(double* z, long padded, double top, double temperature);
+    void (*weigh)(const double* z, long padded, double* w);
+};
+
+// What this processor can run, the lowest first.
+std::vector<std::string> instruction_sets();
+
+// The kernels in use: the highest set, or the one chosen by name. `use` throws std::invalid_argument for one that is not there.
+const Kernels& kernels();
+void use(const std::string& name);
+
+// Memory that starts at a cache line; throws std::bad_alloc.
+void* allocate(long bytes);
+void release(void* memory);
+
+}  // namespace elman

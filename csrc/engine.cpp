@@ -1,0 +1,289 @@
+#include "engine.hpp"
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "threads.hpp"
+
+namespace elman {
+namespace {
+
+void require(bool fits, const std::string& what) {
+    if (!fits) throw std::invalid_argument(what + " does not fit the rest of the network");
+}
+
+long bytes_of(const Plain& m) { return m.rows * m.columns * (m.numbers ? 4 : 1); }
+
+}  // namespace
+
+Engine::Engine(const Weights& weights)
+    : kernels_(elman::kernels()), hidden_(weights.hidden), output_(weights.output), labels_(weights.labels) {
+    const int lanes = kernels_.lanes;
+    const auto depth = weights.layers.size();
+    require(weights.vocabulary > 0 && hidden_ > 0 && output_ > 0 && labels_ >= 0 && depth > 0, "a size");
+    require(weights.softmax && weights.softmax.rows == weights.vocabulary && weights.softmax_bias, "the softmax");
+    require(output_ == hidden_ || weights.cell == Cell::lstm, "the projection");
+    check_seen(weights);
+    const bool lstm = weights.cell == Cell::lstm;
+    state_size_ = static_cast<long>(depth) * (output_ + (lstm ? hidden_ : 0));
+    initial_.assign(static_cast<std::size_t>(state_size_), 0.0f);
+    if (weights.initial) initial_.assign(weights.initial, weights.initial + state_size_);
+
+    network_.cell = weights.cell;
+    network_.layers = static_cast<int>(depth);
+    network_.vocabulary = weights.vocabulary;
+    network_.hidden = static_cast<int>(padded(hidden_, lanes));
+    network_.output = static_cast<int>(padded(output_, lanes));
+    network_.residual = weights.residual;
+    network_.dense = weights.dense;
+    network_.token_size = weights.token_size;
+    network_.label_size = weights.label_size;
+    network_.seen = static_cast<int>(padded(weights.token_size + weights.label_size, lanes));
+    if (weights.tokens.numbers) {
+        network_.tokens = keep_rows(weights.tokens.numbers, 1, 1, weights.tokens.rows * weights.tokens.columns);
+    } else if (weights.tokens.bytes) {
+        const long count = weights.tokens.rows * weights.tokens.columns;
+        token_bytes_ = Buffer<std::int8_t>(count);
+        std::memcpy(token_bytes_, weights.tokens.bytes, static_cast<std::size_t>(count));
+        network_.tokens = token_bytes_.get();
+        network_.token_scale = keep_rows(weights.tokens.scale, 1, 1, weights.tokens.rows);
+    }
+    if (weights.label_size)
+        network_.label_vectors = keep_rows(weights.label_vectors, 1, 1, static_cast<long>(labels_) * weights.label_size);
+    layers_.reserve(depth);
+    for (std::size_t i = 0; i < depth; ++i) add_layer(weights, i);
+    network_.layer = layers_.data();
+
+    long top = output_;
+    if (weights.bridge) {
+        require(weights.bridge.columns == top && weights.bridge_bias, "the bridge to the softmax");
+        network_.bridge = keep(weights.bridge, 1, {top});
+        network_.bridge_bias = keep_rows(weights.bridge_bias, 1, 1, weights.bridge.rows);
+        top = weights.bridge.rows;
+    }
+    require(weights.softmax.columns == top, "the softmax");
+    network_.softmax = keep(weights.softmax, 1, {top});
+    network_.softmax_bias =
+        keep_rows(weights.softmax_bias, 1, 1, weights.vocabulary, -std::numeric_limits<float>::infinity());
+}
+
+void Engine::check_seen(const Weights& weights) const {
+    require(weights.token_size >= 0 && weights.label_size >= 0, "the embedding");
+    require((weights.token_size > 0) == static_cast<bool>(weights.tokens), "the embedding");
+    if (weights.tokens)
+        require(weights.tokens.rows == weights.vocabulary && weights.tokens.columns == weights.token_size, "the embedding");
+    require(!weights.label_size || (weights.label_vectors && labels_ && weights.token_size), "the embedding of labels");
+}
+
+void Engine::add_layer(const Weights& weights, std::size_t depth) {
+    const LayerWeights& from = weights.layers[depth];
+    const std::string name = "layer " + std::to_string(depth + 1);
+    const int blocks = weight_blocks(weights.cell);
+    const long H = hidden_, P = output_, rows = blocks * H, seen = weights.token_size + weights.label_size;
+    const bool first = depth == 0, tabled = from.table != nullptr;
+    // Only what reads the token has a table: the first layer, or with dense connections every layer.
+    require(!tabled || first || weights.dense, name);
+    require(!from.labels || (tabled && labels_), name);
+    require(!tabled || !labels_ || from.labels, name);
+    std::vector<long> parts;
+    if ((first || weights.dense) && !tabled) parts.push_back(seen);
+    if (!first) parts.insert(parts.end(), weights.dense ? depth : 1, P);
+    long columns = 0;
+    for (const long part : parts) columns += part;
+    require(from.hidden && from.hidden.rows == rows && from.hidden.columns == P, name);
+    require(static_cast<bool>(from.input) == !parts.empty(), name);
+    if (from.input) require(columns > 0 && from.input.rows == rows && from.input.columns == columns, name);
+    require(static_cast<bool>(from.projection) == (P != H), name);
+    if (from.projection) require(from.projection.rows == P && from.projection.columns == H, name);
+    require(from.bias && (weights.cell != Cell::gru || from.hidden_bias), name);
+
+    StreamLayer layer{};
+    layer.columns = padded(H, kernels_.lanes) * blocks;
+    if (from.input) layer.input = keep(from.input, blocks, parts);
+    layer.hidden = keep(from.hidden, blocks, {P});
+    if (from.projection) layer.projection = keep(from.projection, 1, {H});
+    layer.bias = keep_rows(from.bias, 1, blocks, H);
+    if (tabled) layer.table = keep_rows(from.table, weights.vocabulary, blocks, H);
+    if (from.labels) layer.labels = keep_rows(from.labels, labels_, blocks, H);
+    if (weights.cell == Cell::gru) layer.hidden_bias = keep_rows(from.hidden_bias, 1, 1, H);
+    layer.adds_input = weights.residual && (!first || seen == P);
+    layers_.push_back(layer);
+}
+
+Matrix Engine::keep(const Plain& from, int blocks, const std::vector<long>& parts) {
+    bytes_ += bytes_of(from);
+    return matrices_.emplace_back(from, blocks, parts, kernels_.lanes).matrix();
+}
+
+const float* Engine::keep_rows(const float* from, long rows, int blocks, long units, float filler) {
+    return rows_.emplace_back(pack_rows(from, rows, blocks, units, kernels_.lanes, filler));
+}
+
+// A second core halves the time that reading the weights takes, and costs a few waits.
+int Engine::threads_for(int rows, int most) const {
+    constexpr long kBytesWorthACore = 128 << 10;
+    const long worth = bytes_ * rows / kBytesWorthACore;
+    return static_cast<int>(worth < 1 ? 1 : worth < most ? worth : most);
+}
+
+// --- Reading --------------------------------------------------------------------------------------------------------
+
+Stream::Stream(const Engine& engine, int rows, int vectors, int threads)
+    : engine_(engine),
+      padded_(elman::padded(engine.vocabulary(), engine.kernels().lanes)),
+      ids_(static_cast<std::size_t>(rows)),
+      labels_(static_cast<std::size_t>(rows)),
+      scratch_(static_cast<std::size_t>(threads)) {
+    const StreamNetwork& network = engine.network();
+    const int lanes = engine.kernels().lanes;
+    const auto floats = [&](long count) { return floats_.emplace_back(count).get(); };
+    const long states = static_cast<long>(network.layers) * rows;
+    if (vectors < rows) vectors = rows;
+    work_.rows = work_.capacity = rows;
+    work_.ids = ids_.data();
+    work_.labels = engine.labels() ? labels_.data() : nullptr;
+    for (float*& h : work_.h) h = floats(states * network.output);
+    work_.c = network.cell == Cell::lstm ? floats(states * network.hidden) : nullptr;
+    if (network.layer[0].projection) work_.inner = floats(static_cast<long>(rows) * network.hidden);
+    work_.seen_stride = network.seen + (network.dense ? static_cast<long>(network.layers) * network.output : 0);
+    if (work_.seen_stride) work_.seen = floats(rows * work_.seen_stride);
+    if (network.residual) work_.outputs = floats(states * network.output);
+    const long bridged = network.bridge ? elman::padded(network.bridge.units, lanes) : 0;
+    if (bridged) work_.bridged = floats(vectors * bridged);
+    long longest = work_.seen_stride;
+    for (const long size : {static_cast<long>(network.hidden), static_cast<long>(network.output), bridged})
+        longest = size > longest ? size : longest;
+    for (StreamScratch& each : scratch_)
+        for (int which = 0; which < 2; ++which) {
+            each.sums[which] = floats(kStreamChunk * 4L * lanes);
+            each.bytes[which] = bytes_.emplace_back(vectors * longest).get();
+            each.scale[which] = floats(vectors);
+        }
+    work_.scratch = scratch_.data();
+    work_.barrier = &barrier_;
+    logits_ = floats(vectors * padded_);
+}
+
+float* Stream::h(int depth, int row) const {
+    return work_.h[work_.turn] + (static_cast<long>(depth) * work_.capacity + row) * engine_.network().output;
+}
+
+float* Stream::c(int depth, int row) const {
+    return work_.c + (static_cast<long>(depth) * work_.capacity + row) * engine_.network().hidden;
+}
+
+const float* Stream::top() const {
+    const StreamNetwork& network = engine_.network();
+    const float* last = network.residual ? work_.outputs : work_.h[1 - work_.turn];
+    return last + (network.layers - 1L) * work_.capacity * network.output;
+}
+
+void Stream::begin() {
+    std::vector<float> states;
+    for (int row = 0; row < work_.rows; ++row)
+        states.insert(states.end(), engine_.initial(), engine_.initial() + engine_.state_size());
+    load(states.data());
+}
+
+void Stream::load(const float* states) {
+    for (int row = 0; row < work_.rows; ++row)
+        for (int depth = 0; depth < engine_.network().layers; ++depth) {
+            std::memcpy(h(depth, row), states, static_cast<std::size_t>(engine_.output()) * sizeof(float));
+            states += engine_.output();
+            if (!work_.c) continue;
+            std::memcpy(c(depth, row), states, static_cast<std::size_t>(engine_.hidden()) * sizeof(float));
+            states += engine_.hidden();
+        }
+}
+
+void Stream::save(float* states) const {
+    for (int row = 0; row < work_.rows; ++row)
+        for (int depth = 0; depth < engine_.network().layers; ++depth) {
+            std::memcpy(states, h(depth, row), static_cast<std::size_t>(engine_.output()) * sizeof(float));
+            states += engine_.output();
+            if (!work_.c) continue;
+            std::memcpy(states, c(depth, row), static_cast<std::size_t>(engine_.hidden()) * sizeof(float));
+            states += engine_.hidden();
+        }
+}
+
+void Stream::gather(const std::vector<int>& rows) {
+    const StreamNetwork& network = engine_.network();
+    work_.rows = static_cast<int>(rows.size());
+    for (int row = 0; row < work_.rows; ++row) {
+        const int from = rows[static_cast<std::size_t>(row)];
+        if (from == row) continue;
+        labels_[static_cast<std::size_t>(row)] = labels_[static_cast<std::size_t>(from)];
+        for (int depth = 0; depth < network.layers; ++depth) {
+            std::memcpy(h(depth, row), h(depth, from), static_cast<std::size_t>(network.output) * sizeof(float));
+            if (work_.c) std::memcpy(c(depth, row), c(depth, from), static_cast<std::size_t>(network.hidden) * sizeof(float));
+        }
+    }
+}
+
+void Engine::step(int rows, const int* ids, const int* labels, float* states, float* log_probs, int threads) const {
+    threads = threads_for(rows, threads);
+    Stream stream(*this, rows, rows, threads);
+    stream.load(states);
+    for (int row = 0; row < rows; ++row) {
+        stream.ids()[row] = ids[row];
+        if (labels) stream.labels()[row] = labels[row];
+    }
+    auto body = [&](int index, int count) {
+        stream.step(index, count);
+        stream.logits(stream.top(), rows, index, count);
+        stream.wait(count);
+        for (int row = index; row < rows; row += count) {
+            const float* from = stream.row_logits(row);
+            float* to = log_probs + static_cast<long>(row) * vocabulary();
+            const LogSum sum = kernels_.log_sum(from, stream.padded());
+            const double total = sum.top + std::log(sum.sum);
+            for (int id = 0; id < vocabulary(); ++id) to[id] = static_cast<float>(static_cast<double>(from[id]) - total);
+        }
+    };
+    parallel(threads, body);
+    stream.turn(0);
+    stream.save(states);
+}
+
+// The recurrence goes step by step, but what comes out of it is given to the softmax many steps at a time.
+void Engine::score(int rows, long steps, const int* inputs, const int* targets, const int* labels, float* states,
+                   double* log_probs, int threads) const {
+    constexpr int kVectors = 32;
+    const long block = rows < kVectors ? kVectors / rows : 1, stride = network_.output;
+    threads = threads_for(rows, threads);
+    Stream stream(*this, rows, static_cast<int>(block) * rows, threads);
+    Buffer<float> tops(block * rows * stride);
+    stream.load(states);
+    if (labels) std::memcpy(stream.labels(), labels, static_cast<std::size_t>(rows) * sizeof(int));
+    auto body = [&](int index, int count) {
+        for (long begin = 0; begin < steps; begin += block) {
+            const long some = steps - begin < block ? steps - begin : block;
+            for (long t = 0; t < some; ++t) {
+                if (index == 0)
+                    for (int row = 0; row < rows; ++row) stream.ids()[row] = inputs[row * steps + begin + t];
+                stream.wait(count);
+                stream.step(index, count);
+                for (int row = index; row < rows; row += count)
+                    std::memcpy(tops + (t * rows + row) * stride, stream.top() + row * stride,
+                                static_cast<std::size_t>(stride) * sizeof(float));
+                stream.wait(count);
+                stream.turn(index);
+            }
+            stream.wait(count);
+            stream.logits(tops, static_cast<int>(some) * rows, index, count);
+            stream.wait(count);
+            for (long i = index; i < some * rows; i += count) {
+                const long place = i % rows * steps + begin + i / rows;
+                const float* from = stream.row_logits(static_cast<int>(i));
+                const LogSum sum = kernels_.log_sum(from, stream.padded());
+                log_probs[place] = static_cast<double>(from[targets[place]]) - sum.top - std::log(sum.sum);
+            }
+        }
+    };
+    parallel(threads, body);
+    stream.save(states);
+}
+
+}  // namespace elman

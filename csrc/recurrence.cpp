@@ -1,0 +1,556 @@
+// The recurrences of the simple network, the LSTM and the GRU, forwards and backwards in time.
+//
+// Sequences do not see each other, so each core takes some of them through all steps and never waits for another core.
+// Each number is summed up in the same order whatever the tile or the core, so results do not depend on either.
+#include "recurrence.hpp"
+
+#include <cstdlib>
+
+#include "dispatch.hpp"
+#include "panels.hpp"
+#include "threads.hpp"
+
+namespace elman::ELMAN_ISA {
+namespace {
+
+template <class T>
+class Memory {  // aligned, freed at the end of its scope
+  public:
+    explicit Memory(long count) : data_(static_cast<T*>(allocate(count * static_cast<long>(sizeof(T))))) {}
+    ~Memory() { release(data_); }
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+    operator T*() const { return data_; }
+
+  private:
+    T* data_;
+};
+
+// The sequences of one direction that one core runs.
+struct Share {
+    int direction, begin, end;
+};
+
+int sequence_length(const long* offsets, int steps, int row) {
+    int low = 0, high = steps;  // the first step that has no such row
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (offsets[middle + 1] - offsets[middle] > row) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+// Calls run(share) for the shares of core `index` of `count`: contiguous sequences with an equal number of steps.
+template <class T, class Run>
+void for_shares(const Layer<T>& layer, int index, int count, Run run) {
+    const long total = 2 * layer.offsets[layer.steps] * layer.directions;
+    long done = 0;  // twice the steps before this sequence
+    for (int direction = 0; direction < layer.directions; ++direction) {
+        Share share{direction, layer.batch, 0};
+        for (int row = 0; row < layer.batch; ++row) {
+            const int length = sequence_length(layer.offsets, layer.steps, row);
+            if ((done + length) * count / total == index) {  // its middle falls into this core's part
+                share.begin = row < share.begin ? row : share.begin;
+                share.end = row + 1;
+            }
+            done += 2L * length;
+        }
+        if (share.begin < share.end) run(share);
+    }
+}
+
+// Calls run(t, first row, rows) for each step, a chunk of its rows at a time, in the order given.
+template <class T, class Run>
+void for_chunks(const Layer<T>& layer, const Share& share, bool last_first, Run run) {
+    for (int s = 0; s < layer.steps; ++s) {
+        const int t = last_first ? layer.steps - 1 - s : s;
+        const int rows = static_cast<int>(layer.offsets[t + 1] - layer.offsets[t]);
+        const int end = rows < share.end ? rows : share.end;
+        const int count = end - share.begin, chunks = (count + kChunk - 1) / kChunk;
+        for (int i = 0; i < chunks; ++i) {
+            const int begin = share.begin + count * i / chunks;
+            run(s, t, begin, share.begin + count * (i + 1) / chunks - begin);
+        }
+    }
+}
+
+// --- The weights ----------------------------------------------------------------------------------------------------
+
+// Forwards a gated cell's panel holds all gates of a register of units, side by side: their sums are there together.
+template <class T>
+struct GatePanels {
+    static constexpr int W = kLanes<T>;
+    int gates, hidden, K;
+    int count() const { return (hidden + W - 1) / W; }
+    int units(int p) const { return hidden - p * W < W ? hidden - p * W : W; }
+    long offset(int p) const { return static_cast<long>(p) * gates * W * K; }
+    long size() const { return offset(count()); }
+};
+
+template <class T>
+void pack_gates(const GatePanels<T>& shape, int p, const T* weight, T* to) {
+    constexpr int W = kLanes<T>;
+    to += shape.offset(p);
+    const int units = shape.units(p);
+    for (int gate = 0; gate < shape.gates; ++gate) {
+        const T* from = weight + (static_cast<long>(gate) * shape.hidden + p * W) * shape.K;
+        for (int k = 0; k < shape.K; ++k) {
+            T* column = to + (static_cast<long>(k) * shape.gates + gate) * W;
+            for (int lane = 0; lane < W; ++lane) column[lane] = lane < units ? from[lane * static_cast<long>(shape.K) + k] : 0;
+        }
+    }
+}
+
+// --- Forwards -------------------------------------------------------------------------------------------------------
+
+template <class T>
+struct ForwardWeights {
+    GatePanels<T> gated;
+    Panels<T> plain, projection;  // simple network: W_hh^T; with a projection: W_hr^T
+    long hh_size, size;
+
+    explicit ForwardWeights(const Layer<T>& layer)
+        : gated{weight_blocks(layer.cell), layer.hidden, layer.output_size},
+          plain{layer.output_size, layer.hidden},
+          projection{layer.hidden, layer.direction[0].weight_hr ? layer.output_size : 0},
+          hh_size(weight_blocks(layer.cell) == 1 ? plain.size() : gated.size()),
+          size(hh_size + projection.size()) {}
+
+    void pack(const Layer<T>& layer, const Direction<T>& from, T* to, int index, int cores) const {
+        const bool simple = weight_blocks(layer.cell) == 1;
+        const int panels = simple ? plain.count() : gated.count();
+        for (int p = index; p < panels; p += cores) {
+            if (simple) pack_panel(plain, p, from.weight_hh, 1, layer.output_size, to);
+            else pack_gates(gated, p, from.weight_hh, to);
+        }
+        for (int p = index; p < projection.count(); p += cores)
+            pack_panel(projection, p, from.weight_hr, 1, layer.hidden, to + hh_size);
+    }
+};
+
+template <class T>
+ELMAN_INLINE Vector<T> bias_of(const T* bias, long place, int count) {
+    return bias ? load_some(bias + place, count) : Vector<T>{};
+}
+
+// Fetches the gates of a row's units while the products before it are computed.
+template <class T>
+struct FetchGates {
+    const T* gates;  // of the first row
+    long stride, block;
+    int blocks;
+    void operator()(int r) const {
+        for (int g = 0; g < blocks; ++g) __builtin_prefetch(gates + r * stride + g * block);
+    }
+};
+
+// One step of some rows. `h` and `next` are rows of the state, `n` the first row among all steps'.
+template <class T>
+struct ForwardStep {
+    const Layer<T>& layer;
+    const Direction<T>& d;
+    const ForwardWeights<T>& shape;
+    const T* packed;
+    T* sums;   // kChunk x 4 registers
+    T* inner;  // kChunk x H; where a projection needs it
+
+    void operator()(const T* h, T* next, int first, long n, int rows) const {
+        switch (layer.cell) {
+            case Cell::lstm: return lstm(h, next, first, n, rows);
+            case Cell::gru: return gru(h, next, n, rows);
+            case Cell::tanh_rnn: return simple<true>(h, next, n, rows);
+            case Cell::relu_rnn: return simple<false>(h, next, n, rows);
+        }
+    }
+
+    void lstm(const T* h, T* next, int first, long n, int rows) const {
+        const long H = layer.hidden;
+        for (int p = 0; p < shape.gated.count(); ++p) {
+            const long u = static_cast<long>(p) * kLanes<T>;
+            const FetchGates<T> fetch{d.gates + n * 4 * H + u, 4 * H, H, 4};
+            multiply_panel<T, 4>(h, layer.output_size, rows, packed + shape.gated.offset(p), layer.output_size, sums,
+                                 false, fetch);
+            const int units = shape.gated.units(p);
+            if (units == kLanes<T>) lstm_units<true>(next, first, n, rows, u, units);
+            else lstm_units<false>(next, first, n, rows, u, units);
+        }
+        if (d.weight_hr) project(next, n, rows);
+    }
+
+    // The gates of one register of units. First those of all rows, then all cells: chains of operations that wait for
+    // each other stay short, so that the processor finds enough others to do meanwhile.
+    template <bool kWhole>
+    void lstm_units(T* next, int first, long n, int rows, long u, int count) const {
+        constexpr int W = kLanes<T>;
+        const int units = kWhole ? W : count;
+        const long H = layer.hidden;
+        Vector<T> bias[4];
+        for (int g = 0; g < 4; ++g) bias[g] = bias_of(d.bias, g * H + u, units);
+        for (int r = 0; r < rows; ++r) {
+            T* gates = d.gates + (n + r) * 4 * H + u;
+#pragma GCC unroll 4
+            for (int g = 0; g < 4; ++g) {
+                T* sum = sums + (r * 4 + g) * W;
+                const Vector<T> x = load_some(gates + g * H, units) + bias[g] + load(sum);
+                const Vector<T> gate = g == 2 ? hyperbolic_tangent(x) : logistic(x);
+                store(sum, gate);
+                store_some(gates + g * H, gate, units);
+            }
+        }
+        for (int r = 0; r < rows; ++r) {
+            const T* gate = sums + r * 4 * W;
+            T* cell = d.c + (first + r) * H + u;
+            const Vector<T> c = load(gate + W) * load_some(cell, units) + load(gate) * load(gate + 2 * W);
+            const Vector<T> out = load(gate + 3 * W) * hyperbolic_tangent(c);
+            store_some(cell, c, units);
+            if (d.cells) store_some(d.cells + (n + r) * H + u, c, units);
+            if (d.weight_hr) {
+                store_some(inner + r * H + u, out, units);
+                if (d.inner) store_some(d.inner + (n + r) * H + u, out, units);
+            } else {
+                store_some(d.output + (n + r) * layer.output_stride + u, out, units);
+                store_some(next + r * H + u, out, units);
+            }
+        }
+    }
+
+    void project(T* next, long n, int rows) const {
+        constexpr int W = kLanes<T>;
+        const Panels<T>& panels = shape.projection;
+        for (int p = 0; p < panels.count(); ++p) {
+            const int vectors = panels.vectors(p), columns = panels.columns(p);
+            multiply_panel(vectors, inner, layer.hidden, rows, packed + shape.hh_size + panels.offset(p), layer.hidden, sums);
+            for (int r = 0; r < rows; ++r) {
+                const T* sum = sums + r * vectors * W;
+                const std::size_t bytes = static_cast<std::size_t>(columns) * sizeof(T);
+                std::memcpy(d.output + (n + r) * layer.output_stride + panels.first_column(p), sum, bytes);
+                std::memcpy(next + r * layer.output_size + panels.first_column(p), sum, bytes);
+            }
+        }
+    }
+
+    void gru(const T* h, T* next, long n, int rows) const {
+        const long H = layer.hidden;
+        for (int p = 0; p < shape.gated.count(); ++p) {
+            const long u = static_cast<long>(p) * kLanes<T>;
+            const FetchGates<T> fetch{d.gates + n * 4 * H + u, 4 * H, H, 4};
+            multiply_panel<T, 3>(h, H, rows, packed + shape.gated.offset(p), layer.hidden, sums, false, fetch);
+            const int units = shape.gated.units(p);
+            if (units == kLanes<T>) gru_units<true>(h, next, n, rows, u, units);
+            else gru_units<false>(h, next, n, rows, u, units);
+        }
+    }
+
+    template <bool kWhole>
+    void gru_units(const T* h, T* next, long n, int rows, long u, int count) const {
+        constexpr int W = kLanes<T>;
+        const int units = kWhole ? W : count;
+        const long H = layer.hidden;
+        Vector<T> bias[4];
+        for (int g = 0; g < 4; ++g) bias[g] = bias_of(d.bias, g * H + u, units);
+        for (int r = 0; r < rows; ++r) {
+            T* gates = d.gates + (n + r) * 4 * H + u;
+#pragma GCC unroll 2
+            for (int g = 0; g < 2; ++g) {
+                T* sum = sums + (r * 3 + g) * W;
+                const Vector<T> gate = logistic(load_some(gates + g * H, units) + bias[g] + load(sum));
+                store(sum, gate);
+                store_some(gates + g * H, gate, units);
+            }
+        }
+        for (int r = 0; r < rows; ++r) {
+            T* gates = d.gates + (n + r) * 4 * H + u;
+            const T* gate = sums + r * 3 * W;
+            const Vector<T> hidden = load(gate + 2 * W) + bias[3];
+            const Vector<T> candidate =
+                hyperbolic_tangent(load_some(gates + 2 * H, units) + bias[2] + load(gate) * hidden);
+            const Vector<T> out = candidate + load(gate + W) * (load_some(h + r * H + u, units) - candidate);
+            store_some(gates + 2 * H, candidate, units);
+            store_some(gates + 3 * H, hidden, units);
+            store_some(d.output + (n + r) * layer.output_stride + u, out, units);
+            store_some(next + r * H + u, out, units);
+        }
+    }
+
+    template <bool kTanh>
+    void simple(const T* h, T* next, long n, int rows) const {
+        constexpr int W = kLanes<T>;
+        const long H = layer.hidden;
+        for (int p = 0; p < shape.plain.count(); ++p) {
+            const int vectors = shape.plain.vectors(p);
+            const long begin = shape.plain.first_column(p);
+            const FetchGates<T> fetch{d.gates + n * H + begin, H, W, vectors};
+            multiply_panel(vectors, h, H, rows, packed + shape.plain.offset(p), layer.hidden, sums, false, fetch);
+            for (int v = 0; v < vectors; ++v) {
+                const long u = begin + v * W;
+                if (H - u >= W) simple_units<kTanh, true>(next, n, rows, u, v, vectors);
+                else simple_units<kTanh, false>(next, n, rows, u, v, vectors);
+            }
+        }
+    }
+
+    template <bool kTanh, bool kWhole>
+    void simple_units(T* next, long n, int rows, long u, int v, int vectors) const {
+        constexpr int W = kLanes<T>;
+        const long H = layer.hidden;
+        const int units = kWhole ? W : static_cast<int>(H - u);
+        const Vector<T> bias = bias_of(d.bias, u, units);
+        for (int r = 0; r < rows; ++r) {
+            T* gates = d.gates + (n + r) * H + u;
+            const Vector<T> sum = load_some(gates, units) + bias + load(sums + (r * vectors + v) * W);
+            Vector<T> out;
+            if constexpr (kTanh) out = hyperbolic_tangent(sum);
+            else out = sum < 0 ? Vector<T>{} : sum;  // a NaN stays one
+            store_some(gates, out, units);
+            store_some(d.output + (n + r) * layer.output_stride + u, out, units);
+            store_some(next + r * H + u, out, units);
+        }
+    }
+};
+
+template <class T>
+void forward_share(const Layer<T>& layer, const ForwardWeights<T>& shape, const T* packed, const Share& share, T* states) {
+    const Direction<T>& d = layer.direction[share.direction];
+    const long P = layer.output_size;
+    Memory<T> sums(kChunk * kMostVectors * kLanes<T>), inner(d.weight_hr ? static_cast<long>(kChunk) * layer.hidden : 0);
+    const ForwardStep<T> step{layer, d, shape, packed, sums, inner};
+    // Steps alternate between two copies of the state; a sequence that has not begun keeps its first in both.
+    T* state[2] = {states, states + layer.batch * P};
+    const std::size_t bytes = static_cast<std::size_t>(share.end - share.begin) * P * sizeof(T);
+    for (T* copy : state) std::memcpy(copy + share.begin * P, d.h + share.begin * P, bytes);
+    for_chunks(layer, share, d.reverse, [&](int s, int t, int first, int rows) {
+        const long n = layer.offsets[t] + first;
+        const T* h = state[s % 2] + first * P;
+        if (d.before) std::memcpy(d.before + n * P, h, static_cast<std::size_t>(rows) * P * sizeof(T));
+        step(h, state[(s + 1) % 2] + first * P, first, n, rows);
+    });
+    for (int row = share.begin; row < share.end; ++row) {
+        const int last = d.reverse ? 0 : sequence_length(layer.offsets, layer.steps, row) - 1;
+        const T* output = d.output + (layer.offsets[last] + row) * layer.output_stride;
+        std::memcpy(d.h + row * P, output, static_cast<std::size_t>(P) * sizeof(T));
+    }
+}
+
+// --- Backwards ------------------------------------------------------------------------------------------------------
+
+template <class T>
+struct BackwardWeights {
+    Panels<T> hh, projection;  // W_hh (G*H x P); with a projection: W_hr (P x H)
+    long size;
+
+    explicit BackwardWeights(const Layer<T>& layer)
+        : hh{weight_blocks(layer.cell) * layer.hidden, layer.output_size},
+          projection{layer.output_size, layer.direction[0].weight_hr ? layer.hidden : 0},
+          size(hh.size() + projection.size()) {}
+
+    void pack(const Direction<T>& from, T* to, int index, int cores) const {
+        for (int p = index; p < hh.count(); p += cores) pack_panel(hh, p, from.weight_hh, hh.N, 1, to);
+        for (int p = index; p < projection.count(); p += cores)
+            pack_panel(projection, p, from.weight_hr, projection.N, 1, to + hh.size());
+    }
+};
+
+template <class T>
+struct BackwardStep {
+    const Layer<T>& layer;
+    const Direction<T>& d;
+    const Gradient<T>& g;
+    const BackwardWeights<T>& shape;
+    const T* packed;
+    T* sums;     // kChunk x 4 registers
+    T* d_inner;  // kChunk x H; with a projection
+
+    void operator()(int t, int first, long n, int rows) const {
+        switch (layer.cell) {
+            case Cell::lstm: lstm(t, first, n, rows); break;
+            case Cell::gru: gru(first, n, rows); break;
+            case Cell::tanh_rnn: simple<true>(first, n, rows); break;
+            case Cell::relu_rnn: simple<false>(first, n, rows); break;
+        }
+        to_previous(first, n, rows);
+    }
+
+    // The c that row `b` of step `t` began with.
+    const T* cell_before(int t, int b) const {
+        const int previous = d.reverse ? t + 1 : t - 1;
+        const bool there = previous >= 0 && previous < layer.steps &&
+                           b < layer.offsets[previous + 1] - layer.offsets[previous];
+        return there ? d.cells + (layer.offsets[previous] + b) * layer.hidden : g.c0 + static_cast<long>(b) * layer.hidden;
+    }
+
+    void lstm(int t, int first, long n, int rows) const {
+        constexpr int W = kLanes<T>;
+        const long H = layer.hidden;
+        if (d.weight_hr) unproject(first, n, rows);
+        for (int r = 0; r < rows; ++r) {
+            const T* gates = d.gates + (n + r) * 4 * H;
+            const T* cell = d.cells + (n + r) * H;
+            const T* cell_0 = cell_before(t, first + r);
+            T* d_gates = g.d_gates + (n + r) * 4 * H;
+            T* d_cell = g.d_c + (first + r) * H;
+            for (long u = 0; u < H; u += W) {
+                const int units = H - u < W ? static_cast<int>(H - u) : W;
+                const auto i = load_some(gates + u, units), f = load_some(gates + H + u, units);
+                const auto c = load_some(gates + 2 * H + u, units), o = load_some(gates + 3 * H + u, units);
+                const Vector<T> d_h = d.weight_hr ? load_some(d_inner + r * H + u, units) : d_output(first, n, r, u, units);
+                const Vector<T> squashed = hyperbolic_tangent(load_some(cell + u, units));
+                const Vector<T> d_c = load_some(d_cell + u, units) + d_h * o * (1 - squashed * squashed);
+                store_some(d_gates + u, d_c * c * i * (1 - i), units);
+                store_some(d_gates + H + u, d_c * load_some(cell_0 + u, units) * f * (1 - f), units);
+                store_some(d_gates + 2 * H + u, d_c * i * (1 - c * c), units);
+                store_some(d_gates + 3 * H + u, d_h * squashed * o * (1 - o), units);
+                store_some(d_cell + u, d_c * f, units);
+            }
+        }
+    }
+
+    // The gradient of the output: what is asked of it, and what comes back from the step after it.
+    ELMAN_INLINE Vector<T> d_output(int first, long n, int r, long u, int units) const {
+        return load_some(g.d_output + (n + r) * layer.output_stride + u, units) +
+               load_some(g.d_h + (static_cast<long>(first) + r) * layer.output_size + u, units);
+    }
+
+    void unproject(int first, long n, int rows) const {
+        constexpr int W = kLanes<T>;
+        const long P = layer.output_size;
+        for (int r = 0; r < rows; ++r)
+            for (long u = 0; u < P; u += W) {
+                const int units = P - u < W ? static_cast<int>(P - u) : W;
+                store_some(g.d_hidden + (n + r) * P + u, d_output(first, n, r, u, units), units);
+            }
+        const Panels<T>& panels = shape.projection;
+        for (int p = 0; p < panels.count(); ++p) {
+            const int vectors = panels.vectors(p);
+            multiply_panel(vectors, g.d_hidden + n * P, P, rows, packed + shape.hh.size() + panels.offset(p), panels.K, sums);
+            write(panels, p, rows, d_inner, layer.hidden);
+        }
+    }
+
+    void gru(int first, long n, int rows) const {
+        constexpr int W = kLanes<T>;
+        const long H = layer.hidden;
+        for (int r = 0; r < rows; ++r) {
+            const T* gates = d.gates + (n + r) * 4 * H;
+            const T* before = d.before + (n + r) * H;
+            T* d_gates = g.d_gates + (n + r) * 4 * H;
+            T* d_before = g.d_h + (first + r) * H;
+            for (long u = 0; u < H; u += W) {
+                const int units = H - u < W ? static_cast<int>(H - u) : W;
+                const auto reset = load_some(gates + u, units), z = load_some(gates + H + u, units);
+                const auto candidate = load_some(gates + 2 * H + u, units), hidden = load_some(gates + 3 * H + u, units);
+                const Vector<T> d_h = d_output(first, n, r, u, units);
+                const Vector<T> d_n = d_h * (1 - z) * (1 - candidate * candidate);
+                store_some(d_gates + u, d_n * hidden * reset * (1 - reset), units);
+                store_some(d_gates + H + u, d_h * (load_some(before + u, units) - candidate) * z * (1 - z), units);
+                store_some(d_gates + 2 * H + u, d_n, units);
+                store_some(d_gates + 3 * H + u, d_n * reset, units);
+                store_some(d_before + u, d_h * z, units);  // the part that the gate lets through; the rest is added
+            }
+        }
+    }
+
+    template <bool kTanh>
+    void simple(int first, long n, int rows) const {
+        constexpr int W = kLanes<T>;
+        const long H = layer.hidden;
+        for (int r = 0; r < rows; ++r)
+            for (long u = 0; u < H; u += W) {
+                const int units = H - u < W ? static_cast<int>(H - u) : W;
+                const auto h = load_some(d.gates + (n + r) * H + u, units);
+                const Vector<T> d_h = d_output(first, n, r, u, units);
+                Vector<T> d_sum;
+                if constexpr (kTanh) d_sum = d_h * (1 - h * h);
+                else d_sum = h > 0 ? d_h : Vector<T>{};
+                store_some(g.d_gates + (n + r) * H + u, d_sum, units);
+            }
+    }
+
+    // d_h of the step before: the gates' gradients times W_hh.
+    void to_previous(int first, long n, int rows) const {
+        const long H = layer.hidden, stride = gate_blocks(layer.cell) * H;
+        const bool gru = layer.cell == Cell::gru;
+        const T* d_gates = g.d_gates + n * stride;
+        T* d_h = g.d_h + static_cast<long>(first) * layer.output_size;
+        for (int p = 0; p < shape.hh.count(); ++p) {
+            const int vectors = shape.hh.vectors(p);
+            const T* panel = packed + shape.hh.offset(p);
+            if (gru) {  // the third block of W_hh belongs to the fourth block of gates
+                const long skip = 2 * H * vectors * kLanes<T>;
+                multiply_panel(vectors, d_gates, stride, rows, panel, layer.hidden * 2, sums);
+                multiply_panel(vectors, d_gates + 3 * H, stride, rows, panel + skip, layer.hidden, sums, true);
+                add(shape.hh, p, rows, d_h, layer.output_size);
+            } else {
+                multiply_panel(vectors, d_gates, stride, rows, panel, shape.hh.K, sums);
+                write(shape.hh, p, rows, d_h, layer.output_size);
+            }
+        }
+    }
+
+    void write(const Panels<T>& panels, int p, int rows, T* to, long stride) const {
+        const long width = panels.vectors(p) * kLanes<T>;
+        for (int r = 0; r < rows; ++r)
+            std::memcpy(to + r * stride + panels.first_column(p), sums + r * width,
+                        static_cast<std::size_t>(panels.columns(p)) * sizeof(T));
+    }
+
+    void add(const Panels<T>& panels, int p, int rows, T* to, long stride) const {
+        const long width = panels.vectors(p) * kLanes<T>;
+        for (int r = 0; r < rows; ++r) {
+            T* row = to + r * stride + panels.first_column(p);
+            for (int n = 0; n < panels.columns(p); ++n) row[n] += sums[r * width + n];
+        }
+    }
+};
+
+template <class T>
+void backward_share(const Layer<T>& layer, const BackwardWeights<T>& shape, const T* packed, const Share& share) {
+    const Direction<T>& d = layer.direction[share.direction];
+    Memory<T> sums(kChunk * kMostVectors * kLanes<T>), d_inner(d.weight_hr ? static_cast<long>(kChunk) * layer.hidden : 0);
+    const BackwardStep<T> step{layer, d, layer.gradient[share.direction], shape, packed, sums, d_inner};
+    for_chunks(layer, share, !d.reverse,
+               [&](int, int t, int first, int rows) { step(t, first, layer.offsets[t] + first, rows); });
+}
+
+}  // namespace
+
+template <class T>
+void forward(const Layer<T>& layer) {
+    const ForwardWeights<T> shape(layer);
+    const long states = 2L * layer.batch * layer.output_size;
+    Memory<T> packed(layer.directions * shape.size), state(layer.directions * states);
+    auto pack = [&](int index, int cores) {
+        for (int i = 0; i < layer.directions; ++i)
+            shape.pack(layer, layer.direction[i], packed + i * shape.size, index, cores);
+    };
+    parallel(layer.threads, pack);
+    auto run = [&](int index, int cores) {
+        for_shares(layer, index, cores, [&](const Share& share) {
+            forward_share(layer, shape, packed + share.direction * shape.size, share, state + share.direction * states);
+        });
+    };
+    parallel(layer.threads, run);
+}
+
+template <class T>
+void backward(const Layer<T>& layer) {
+    const BackwardWeights<T> shape(layer);
+    Memory<T> packed(layer.directions * shape.size);
+    auto pack = [&](int index, int cores) {
+        for (int i = 0; i < layer.directions; ++i) shape.pack(layer.direction[i], packed + i * shape.size, index, cores);
+    };
+    parallel(layer.threads, pack);
+    auto run = [&](int index, int cores) {
+        for_shares(layer, index, cores, [&](const Share& share) {
+            backward_share(layer, shape, packed + share.direction * shape.size, share);
+        });
+    };
+    parallel(layer.threads, run);
+}
+
+template void forward(const Layer<float>&);
+template void forward(const Layer<double>&);
+template void backward(const Layer<float>&);
+template void backward(const Layer<double>&);
+
+}  // namespace elman::ELMAN_ISA

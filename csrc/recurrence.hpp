@@ -1,0 +1,51 @@
+// What the recurrent kernels are called with: plain numbers and addresses, the same for every instruction set.
+//
+// T steps, B sequences, H hidden, P the size of the output (H unless it is projected). Rows of all steps stand one after
+// the other, N in all; step t has the rows offsets[t] ... offsets[t+1]-1, the longest sequences first.
+#pragma once
+
+namespace elman {
+
+enum class Cell { tanh_rnn, relu_rnn, lstm, gru };
+
+// One direction of a layer. Everything is row-major; weights are PyTorch's.
+template <class T>
+struct Direction {
+    bool reverse;
+    const T* weight_hh;  // G*H x P
+    const T* weight_hr;  // P x H; null without a projection
+    const T* bias;       // of the gates below; null without
+    T* gates;            // N x K*H. Simple: h. LSTM: i f g o. GRU: r z n and W_hn h + b_hn. In: the projected input
+    T* output;           // N x P, rows output_stride apart
+    T* h;                // B x P. In: the state before the first step; out: the one after the last
+    T* c;                // B x H, LSTM only; likewise
+    T* before;           // N x P: the h that each step began with; null if nobody will ask
+    T* cells;            // N x H: c after each step, LSTM only; null if nobody will ask
+    T* inner;            // N x H: what is projected; null if nobody will ask
+};
+
+template <class T>
+struct Gradient {
+    const T* d_output;  // N x P, rows output_stride apart
+    const T* c0;        // B x H: c before the first step
+    T* d_gates;         // N x K*H: of the gates' sums, before the nonlinearity
+    T* d_hidden;        // N x P: of the output, what comes through the recurrence included; projection only
+    T* d_h;             // B x P. In: of the last h; out: of the first
+    T* d_c;             // B x H; likewise
+};
+
+template <class T>
+struct Layer {
+    Cell cell;
+    int steps, batch, hidden, output_size, directions, threads;
+    long output_stride;
+    const long* offsets;  // T+1
+    Direction<T> direction[2];
+    Gradient<T> gradient[2];
+};
+
+// How many blocks of H columns the gates have (K above), and how many rows of weight_hh belong to a unit (G).
+constexpr int gate_blocks(Cell cell) { return cell == Cell::lstm || cell == Cell::gru ? 4 : 1; }
+constexpr int weight_blocks(Cell cell) { return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1; }
+
+}  // namespace elman

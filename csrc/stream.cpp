@@ -1,0 +1,228 @@
+// One step of a trained network for some rows: every layer, and the logits.
+//
+// The threads share the units of each layer and wait for each other between layers. A number is computed by one thread
+// alone, so results do not depend on how many there are.
+#include "stream.hpp"
+
+#include "barrier.hpp"
+#include "products.hpp"
+
+namespace elman::ELMAN_ISA {
+namespace {
+
+// One layer at one step: its place in the memory of the work.
+struct LayerStep {
+    const StreamNetwork& network;
+    const StreamWork& work;
+    int depth;
+    const StreamLayer& layer = network.layer[depth];
+    const float* h = work.h[work.turn] + static_cast<long>(depth) * work.capacity * network.output;
+    float* next = work.h[1 - work.turn] + static_cast<long>(depth) * work.capacity * network.output;
+
+    // What the layer sees as a vector: the output below, or with dense connections those of all layers below.
+    const float* below() const {
+        if (network.dense) return work.seen + (layer.table ? network.seen : 0);
+        if (depth == 0) return work.seen;
+        const float* from = network.residual ? work.outputs : work.h[1 - work.turn];
+        return from + static_cast<long>(depth - 1) * work.capacity * network.output;
+    }
+    long below_stride() const { return network.dense || depth == 0 ? work.seen_stride : network.output; }
+
+    // Where the sums of a row's gates begin, before any product.
+    const float* start(int row) const { return layer.table ? layer.table + work.ids[row] * layer.columns : layer.bias; }
+    const float* label(int row) const { return layer.labels ? layer.labels + work.labels[row] * layer.columns : nullptr; }
+
+    // The output is the next h, and where layers are connected otherwise than in a chain, what others see of it.
+    ELMAN_INLINE void write(int row, long unit, Vector<float> out) const {
+        const long place = static_cast<long>(row) * network.output + unit;
+        store(next + place, out);
+        if (network.residual) {
+            if (layer.adds_input) out += load(below() + row * below_stride() + unit);
+            store(work.outputs + static_cast<long>(depth) * work.capacity * network.output + place, out);
+        } else if (network.dense) {
+            store(work.seen + row * work.seen_stride + network.seen + static_cast<long>(depth) * network.output + unit, out);
+        }
+    }
+};
+
+// The sums of the gates of one panel for one row: bias or table, label, and the two products.
+template <int V>
+struct Sums {
+    const float *start, *label, *input, *hidden;
+
+    Sums(const LayerStep& step, const StreamScratch& scratch, int row, int r, long column)
+        : start(step.start(row) + column),
+          label(step.label(row) ? step.label(row) + column : nullptr),
+          input(step.layer.input ? scratch.sums[0] + r * V * kWidth : nullptr),
+          hidden(scratch.sums[1] + r * V * kWidth) {}
+
+    ELMAN_INLINE Vector<float> seen(int v) const {  // all but the hidden state's part
+        Vector<float> sum = load(start + v * kWidth);
+        if (label) sum += load(label + v * kWidth);
+        if (input) sum += load(input + v * kWidth);
+        return sum;
+    }
+    ELMAN_INLINE Vector<float> gate(int v) const { return seen(v) + load(hidden + v * kWidth); }
+};
+
+ELMAN_INLINE void finish_lstm(const LayerStep& step, const Sums<4>& sums, int row, long unit) {
+    const long place = static_cast<long>(step.depth) * step.work.capacity + row;
+    float* cell = step.work.c + place * step.network.hidden + unit;
+    const auto i = logistic(sums.gate(0));
+    const auto f = logistic(sums.gate(1));
+    const auto g = hyperbolic_tangent(sums.gate(2));
+    const auto o = logistic(sums.gate(3));
+    const Vector<float> c = f * load(cell) + i * g;
+    const Vector<float> out = o * hyperbolic_tangent(c);
+    store(cell, c);
+    if (step.layer.projection) store(step.work.inner + static_cast<long>(row) * step.network.hidden + unit, out);
+    else step.write(row, unit, out);
+}
+
+ELMAN_INLINE void finish_gru(const LayerStep& step, const Sums<3>& sums, int row, long unit) {
+    const auto r = logistic(sums.gate(0));
+    const auto z = logistic(sums.gate(1));
+    const Vector<float> hidden = load(sums.hidden + 2 * kWidth) + load(step.layer.hidden_bias + unit);
+    const auto n = hyperbolic_tangent(sums.seen(2) + r * hidden);
+    const Vector<float> before = load(step.h + static_cast<long>(row) * step.network.output + unit);
+    step.write(row, unit, n + z * (before - n));
+}
+
+template <bool kTanh, int V>
+ELMAN_INLINE void finish_simple(const LayerStep& step, const Sums<V>& sums, int row, long unit) {
+    for (int v = 0; v < V; ++v) {
+        const Vector<float> sum = sums.gate(v);
+        Vector<float> out;
+        if constexpr (kTanh) out = hyperbolic_tangent(sum);
+        else out = sum < 0 ? Vector<float>{} : sum;  // a NaN stays one
+        step.write(row, unit + v * kWidth, out);
+    }
+}
+
+template <int V>
+void finish_simple_panel(const LayerStep& step, const StreamScratch& scratch, int first, int rows, long column) {
+    for (int r = 0; r < rows; ++r) {
+        const Sums<V> sums(step, scratch, first + r, r, column);
+        if (step.network.cell == Cell::tanh_rnn) finish_simple<true, V>(step, sums, first + r, column);
+        else finish_simple<false, V>(step, sums, first + r, column);
+    }
+}
+
+// The nonlinearities of one panel, whose products are in `scratch`.
+void finish(const LayerStep& step, const StreamScratch& scratch, int p, int first, int rows) {
+    const Matrix& hidden = step.layer.hidden;
+    const long column = panel_column(hidden, p), unit = static_cast<long>(p) * kWidth;
+    if (step.network.cell == Cell::lstm) {
+        for (int r = 0; r < rows; ++r)
+            finish_lstm(step, Sums<4>(step, scratch, first + r, r, column), first + r, unit);
+    } else if (step.network.cell == Cell::gru) {
+        for (int r = 0; r < rows; ++r)
+            finish_gru(step, Sums<3>(step, scratch, first + r, r, column), first + r, unit);
+    } else {
+        switch (panel_vectors(hidden, p)) {
+            case 1: return finish_simple_panel<1>(step, scratch, first, rows, column);
+            case 2: return finish_simple_panel<2>(step, scratch, first, rows, column);
+            case 3: return finish_simple_panel<3>(step, scratch, first, rows, column);
+            default: return finish_simple_panel<4>(step, scratch, first, rows, column);
+        }
+    }
+}
+
+void run_layer(const LayerStep& step, const StreamScratch& scratch, int index, int count) {
+    const StreamLayer& layer = step.layer;
+    const int rows = step.work.rows;
+    const Rows input = rows_for(layer.input, step.below(), step.below_stride(), rows, scratch, 0);
+    const Rows hidden = rows_for(layer.hidden, step.h, step.network.output, rows, scratch, 1);
+    const Range mine = share(panel_count(layer.hidden), index, count);
+    for (int p = mine.begin; p < mine.end; ++p)
+        for (int first = 0; first < rows; first += kStreamChunk) {
+            const int some = rows - first < kStreamChunk ? rows - first : kStreamChunk;
+            if (layer.input) multiply(layer.input, p, input, first, some, scratch.sums[0]);
+            multiply(layer.hidden, p, hidden, first, some, scratch.sums[1]);
+            finish(step, scratch, p, first, some);
+        }
+}
+
+// A plain product of all rows with the panels of one thread; calls write(row, unit, register) for each register of sums.
+template <class Write>
+ELMAN_INLINE void product(const Matrix& m, const Rows& in, int rows, const StreamScratch& scratch, int index, int count,
+                          Write write) {
+    const Range mine = share(panel_count(m), index, count);
+    for (int p = mine.begin; p < mine.end; ++p)
+        for (int first = 0; first < rows; first += kStreamChunk) {
+            const int some = rows - first < kStreamChunk ? rows - first : kStreamChunk, vectors = panel_vectors(m, p);
+            multiply(m, p, in, first, some, scratch.sums[0]);
+            for (int r = 0; r < some; ++r)
+                for (int v = 0; v < vectors; ++v)
+                    write(first + r, panel_column(m, p) + v * kWidth, load(scratch.sums[0] + (r * vectors + v) * kWidth));
+        }
+}
+
+void project(const LayerStep& step, const StreamScratch& scratch, int index, int count) {
+    const Matrix& m = step.layer.projection;
+    const Rows in = rows_for(m, step.work.inner, step.network.hidden, step.work.rows, scratch, 0);
+    product(m, in, step.work.rows, scratch, index, count,
+            [&](int row, long unit, Vector<float> sum) { step.write(row, unit, sum); });
+}
+
+// The vectors of token and label, side by side.
+void embed(const StreamNetwork& network, const StreamWork& work, int index, int count) {
+    for (int row = index; row < work.rows; row += count) {
+        float* to = work.seen + row * work.seen_stride;
+        const long from = static_cast<long>(work.ids[row]) * network.token_size;
+        if (network.token_scale) {
+            const auto* bytes = static_cast<const std::int8_t*>(network.tokens) + from;
+            const float scale = network.token_scale[work.ids[row]];
+            for (int k = 0; k < network.token_size; ++k) to[k] = static_cast<float>(bytes[k]) * scale;
+        } else {
+            const float* vector = static_cast<const float*>(network.tokens) + from;
+            std::memcpy(to, vector, static_cast<std::size_t>(network.token_size) * sizeof(float));
+        }
+        if (network.label_size) {
+            const float* label = network.label_vectors + static_cast<long>(work.labels[row]) * network.label_size;
+            std::memcpy(to + network.token_size, label, static_cast<std::size_t>(network.label_size) * sizeof(float));
+        }
+    }
+}
+
+}  // namespace
+
+// Read one id of each row. Every thread of a region calls this; afterwards all see the new state, which is h[1 - turn].
+void stream_step(const StreamNetwork& network, const StreamWork& work, int index, int count) {
+    const StreamScratch& scratch = work.scratch[index];
+    if (network.seen) {
+        embed(network, work, index, count);
+        work.barrier->wait(count);
+    }
+    for (int depth = 0; depth < network.layers; ++depth) {
+        const LayerStep step{network, work, depth};
+        run_layer(step, scratch, index, count);
+        work.barrier->wait(count);
+        if (!step.layer.projection) continue;
+        project(step, scratch, index, count);
+        work.barrier->wait(count);
+    }
+}
+
+// What the softmax sees (rows x stride, as the last layer left it) to logits (rows x padded vocabulary). The caller waits.
+void stream_logits(const StreamNetwork& network, const StreamWork& work, const float* top, long stride, int rows,
+                   float* logits, int index, int count) {
+    const StreamScratch& scratch = work.scratch[index];
+    if (network.bridge) {
+        const long units = (network.bridge.units + kWidth - 1) / kWidth * kWidth;
+        const Rows in = rows_for(network.bridge, top, stride, rows, scratch, 0);
+        product(network.bridge, in, rows, scratch, index, count, [&](int row, long unit, Vector<float> sum) {
+            store(work.bridged + row * units + unit, sum + load(network.bridge_bias + unit));
+        });
+        work.barrier->wait(count);
+        top = work.bridged;
+        stride = units;
+    }
+    const long columns = (network.softmax.units + kWidth - 1L) / kWidth * kWidth;
+    const Rows in = rows_for(network.softmax, top, stride, rows, scratch, 0);
+    product(network.softmax, in, rows, scratch, index, count, [&](int row, long unit, Vector<float> sum) {
+        store(logits + row * columns + unit, sum + load(network.softmax_bias + unit));
+    });
+}
+
+}  // namespace elman::ELMAN_ISA

@@ -1,0 +1,195 @@
+#include "writing.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "threads.hpp"
+
+namespace elman {
+namespace {
+
+// How many ids all prompts begin with, short of any prompt's last.
+long shared_length(const std::vector<std::vector<int>>& prompts) {
+    std::size_t shared = prompts.front().size() - 1;
+    for (const auto& prompt : prompts) {
+        shared = std::min(shared, prompt.size() - 1);
+        const auto differ = std::mismatch(prompt.begin(), prompt.begin() + static_cast<long>(shared), prompts.front().begin());
+        shared = static_cast<std::size_t>(differ.first - prompt.begin());
+    }
+    return static_cast<long>(shared);
+}
+
+void check(const Engine& engine, const WritingRequest& request) {
+    const auto within = [&](const std::vector<int>& ids, const char* what) {
+        for (const int id : ids)
+            if (id < 0 || id >= engine.vocabulary())
+                throw std::invalid_argument(std::string(what) + " must lie in 0 to " +
+                                            std::to_string(engine.vocabulary() - 1) + ", the vocabulary, not " +
+                                            std::to_string(id));
+    };
+    if (request.prompts.empty()) throw std::invalid_argument("there is no prompt to continue");
+    for (const auto& prompt : request.prompts) {
+        if (prompt.empty()) throw std::invalid_argument("a prompt is empty");
+        within(prompt, "the ids of a prompt");
+    }
+    within(request.stop_ids, "stop ids");
+    within(request.suppressed, "suppressed ids");
+    if (engine.labels() && (request.label < 0 || request.label >= engine.labels()))
+        throw std::invalid_argument("the label must lie in 0 to " + std::to_string(engine.labels() - 1) + ", not " +
+                                    std::to_string(request.label));
+}
+
+WritingRequest checked(const Engine& engine, WritingRequest request) {
+    check(engine, request);
+    return request;
+}
+
+}  // namespace
+
+Writing::Writing(std::shared_ptr<const Engine> engine, WritingRequest request, int threads)
+    : engine_(std::move(engine)),
+      request_(checked(*engine_, std::move(request))),
+      threads_(engine_->threads_for(rows(), threads)),
+      stream_(*engine_, rows(), rows(), threads_),
+      stops_(static_cast<std::size_t>(engine_->vocabulary())),
+      written_(static_cast<std::size_t>(rows())),
+      last_(static_cast<std::size_t>(rows())),
+      chosen_(static_cast<std::size_t>(rows())),
+      ended_(static_cast<std::size_t>(rows())) {
+    for (int i = 0; i < threads_; ++i)
+        samplers_.emplace_back(engine_->kernels(), request_.sampling, request_.suppressed, engine_->vocabulary());
+    for (const int id : request_.stop_ids) stops_[static_cast<std::size_t>(id)] = 1;
+    for (int row = 0; row < rows(); ++row) active_.push_back(row);
+    if (request_.sampling.repetition_penalty != 1)
+        for (const auto& prompt : request_.prompts) {
+            Seen& seen = seen_.emplace_back(engine_->vocabulary());
+            for (const int id : prompt) seen.add(id);
+        }
+    done_ = request_.length <= 0;
+}
+
+// What all prompts begin with is read once, as a single row.
+void Writing::read_shared() {
+    const long shared = shared_length(request_.prompts);
+    stream_.set_rows(1);
+    stream_.begin();
+    std::fill_n(stream_.labels(), rows(), request_.label);
+    const int* ids = request_.prompts.front().data();
+    auto body = [&](int index, int count) {
+        for (long t = 0; t < shared; ++t) {
+            if (index == 0) stream_.ids()[0] = ids[t];
+            stream_.wait(count);
+            stream_.step(index, count);
+            stream_.turn(index);
+        }
+    };
+    parallel(engine_->threads_for(1, threads_), body);
+    stream_.gather(std::vector<int>(active_.size(), 0));
+    read_ = shared;
+    begun_ = true;
+}
+
+// What each row reads next, and whether any of them is at its end.
+void Writing::prepare() {
+    writes_ = false;
+    for (std::size_t place = 0; place < active_.size(); ++place) {
+        const auto row = static_cast<std::size_t>(active_[place]);
+        const auto& prompt = request_.prompts[row];
+        const auto size = static_cast<long>(prompt.size());
+        stream_.ids()[place] = read_ < size ? prompt[static_cast<std::size_t>(read_)] : last_[row];
+        writes_ = writes_ || read_ >= size - 1;
+    }
+}
+
+void Writing::choose(int index, int count) {
+    for (auto place = static_cast<std::size_t>(index); place < active_.size(); place += static_cast<std::size_t>(count)) {
+        const auto row = static_cast<std::size_t>(active_[place]);
+        if (read_ + 1 < static_cast<long>(request_.prompts[row].size())) continue;
+        chosen_[place] = samplers_[static_cast<std::size_t>(index)].choose(
+            stream_.row_logits(static_cast<int>(place)), seen_.empty() ? nullptr : &seen_[row],
+            request_.first_stream + row, static_cast<std::uint64_t>(written_[row]));
+    }
+}
+
+// The step is done: hand the new ids out, and take rows that have ended away.
+void Writing::take() {
+    int* told = told_.data() + static_cast<long>(steps_told_) * rows();
+    bool any = false, some_ended = false;
+    for (std::size_t place = 0; writes_ && place < active_.size(); ++place) {
+        const auto row = static_cast<std::size_t>(active_[place]);
+        if (read_ + 1 < static_cast<long>(request_.prompts[row].size())) continue;
+        const int id = chosen_[place];
+        if (id < 0) {
+            failure_ = id;
+            done_ = true;
+            std::fill_n(told, rows(), -1);
+            return;
+        }
+        ++written_[row];
+        last_[row] = id;
+        if (!seen_.empty()) seen_[row].add(id);
+        if (stops_[static_cast<std::size_t>(id)]) {
+            ended_[row] = 1;
+        } else {
+            told[row] = id;
+            any = true;
+            ended_[row] = written_[row] == request_.length;
+        }
+        some_ended = some_ended || ended_[row];
+    }
+    if (any) ++steps_told_;
+    ++read_;
+    stream_.turn(0);
+    if (some_ended) end(-1);
+    if (!done_) prepare();
+}
+
+void Writing::end(int row) {
+    if (row >= rows()) throw std::invalid_argument("there is no such row");
+    if (row >= 0) ended_[static_cast<std::size_t>(row)] = 1;
+    std::vector<int> places, still;
+    for (std::size_t place = 0; place < active_.size(); ++place)
+        if (!ended_[static_cast<std::size_t>(active_[place])]) {
+            places.push_back(static_cast<int>(place));
+            still.push_back(active_[place]);
+        }
+    if (begun_) stream_.gather(places);
+    active_ = still;
+    done_ = done_ || active_.empty();
+}
+
+void Writing::advance_in_region(int steps, int index, int count) {
+    while (!done_ && steps_told_ < steps) {
+        // Asked before the step, in which all threads wait for each other: after it the first may be ahead, in `take`.
+        const bool writes = writes_, many = active_.size() > 1;
+        stream_.step(index, count);
+        if (writes) {
+            stream_.logits(stream_.top(), stream_.rows(), index, count);
+            stream_.wait(count);
+            if (many || index == 0) choose(index, count);
+            if (many) stream_.wait(count);
+        }
+        if (index == 0) take();
+        stream_.wait(count);
+    }
+}
+
+std::vector<int> Writing::advance(int steps) {
+    steps_told_ = 0;
+    told_.assign(static_cast<std::size_t>(steps) * static_cast<std::size_t>(rows()), -1);
+    if (!done_) {
+        if (!begun_) read_shared();
+        prepare();
+        auto body = [&](int index, int count) { advance_in_region(steps, index, count); };
+        parallel(engine_->threads_for(static_cast<int>(active_.size()), threads_), body);
+    }
+    told_.resize(static_cast<std::size_t>(steps_told_) * static_cast<std::size_t>(rows()));
+    if (told_.empty() && failure_ == Sampler::kNothingLeft)
+        throw std::invalid_argument("every id is suppressed, so nothing can come next: suppress fewer");
+    if (told_.empty() && failure_ == Sampler::kNotFinite)
+        throw std::runtime_error("the model's logits are not finite numbers, so nothing can be chosen from them");
+    return std::move(told_);
+}
+
+}  // namespace elman

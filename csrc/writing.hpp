@@ -1,0 +1,59 @@
+// Continuing prompts, all of them as one batch.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine.hpp"
+#include "sampler.hpp"
+
+namespace elman {
+
+struct WritingRequest {
+    std::vector<std::vector<int>> prompts;  // none of them empty
+    long length;                            // new ids of each row, at most
+    Sampling sampling;
+    std::vector<int> stop_ids, suppressed;
+    std::uint64_t first_stream = 0;
+    int label = 0;
+};
+
+class Writing {
+  public:
+    Writing(std::shared_ptr<const Engine> engine, WritingRequest request, int threads);
+
+    // Go on until `steps` steps have given new ids, or all rows have ended. The new ids are steps x rows, -1 where a row has
+    // none. Failures are told by the first call that has nothing else to tell: std::invalid_argument where every id is
+    // suppressed, std::runtime_error where logits are not finite.
+    std::vector<int> advance(int steps);
+
+    void end(int row);  // it gets no more ids
+    int rows() const { return static_cast<int>(request_.prompts.size()); }
+
+  private:
+    void read_shared();
+    void prepare();
+    void advance_in_region(int steps, int index, int count);
+    void choose(int index, int count);
+    void take();
+
+    std::shared_ptr<const Engine> engine_;
+    WritingRequest request_;
+    int threads_;
+    Stream stream_;
+    std::vector<Sampler> samplers_;        // one for each thread
+    std::vector<char> stops_;              // V: whether an id ends a row
+    std::vector<Seen> seen_;               // of each row; empty without a penalty
+    std::vector<int> active_;              // rows that have not ended, in the order of the stream
+    std::vector<long> written_;            // new ids of each row
+    std::vector<int> last_, chosen_;       // of each row; of each place in the stream
+    std::vector<char> ended_;              // of each row
+    long read_ = 0;                        // ids that every row has read
+    bool begun_ = false, writes_ = false;  // whether a row gets a new id from the step under way
+    bool done_ = false;
+    int failure_ = 0;
+    std::vector<int> told_;                // of this call: steps x rows
+    int steps_told_ = 0;
+};
+
+}  // namespace elman

@@ -1,0 +1,57 @@
+"""The compiled kernels: whether they are there, and for which instruction set.
+
+`ELMAN_ISA` in the environment forces a lower instruction set than the processor's best.
+"""
+
+import os
+from importlib import import_module
+from typing import Any
+
+import torch  # whose OpenMP threads the kernels share, so it has to be loaded first
+
+from elman.errors import UserError
+
+native: Any = None
+"""The compiled module."""
+missing: str | None = None
+"""Why it is not there."""
+
+try:
+    native = import_module("elman._kernels")
+except ImportError as error:  # installed where there was no compiler
+    missing = str(error)
+
+
+def available() -> bool:
+    """Whether the kernels were built; without them everything runs on PyTorch.
+
+    >>> available() == (missing is None)
+    True
+    """
+    return native is not None
+
+
+def instruction_sets() -> list[str]:
+    """What this processor can run, the lowest first; empty without the kernels."""
+    return list(native.instruction_sets()) if native is not None else []
+
+
+def instruction_set() -> str | None:
+    """The instruction set in use."""
+    return str(native.instruction_set()) if native is not None else None
+
+
+def use(name: str) -> None:
+    """Compute with the kernels for one of `instruction_sets()` from now on."""
+    if name not in instruction_sets():
+        raise UserError(f"ELMAN_ISA is {name!r}, and this machine's kernels are: {', '.join(instruction_sets())}")
+    native.use(name)
+
+
+def threads() -> int:
+    """As many as PyTorch uses."""
+    return torch.get_num_threads()
+
+
+if native is not None and os.environ.get("ELMAN_ISA"):
+    use(os.environ["ELMAN_ISA"])
