@@ -2,12 +2,16 @@
 #   make test        lint, types, import directions, tests (under 12 minutes on two cores)
 #   make demo        the quick tour: train a small character model on Python's own library
 #   make test-slow   the exhaustive checks
+#   make sanitize    the kernels' tests on a build that watches every access to memory (GCC)
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: test demo test-slow lint clean
+SANITIZED := build/sanitize
+SANITIZERS = $(foreach library,libasan.so libubsan.so libstdc++.so,$(shell $(CXX) -print-file-name=$(library)))
+
+.PHONY: test demo test-slow sanitize lint clean
 .DEFAULT_GOAL := test
 
 $(INSTALLED): pyproject.toml constraints.txt
@@ -26,6 +30,14 @@ test: lint
 
 test-slow: $(INSTALLED)
 	$(BIN)/python -m pytest -m slow
+
+# Beside the installed kernels, not in their place. Python itself is not built with the sanitizers, so they come first.
+sanitize: $(INSTALLED)
+	CXX=$(CXX) $(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(SANITIZED) \
+	    --config-settings build-dir=$(SANITIZED)/objects --config-settings cmake.define.ELMAN_SANITIZE=ON .
+	LD_PRELOAD='$(SANITIZERS)' ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	    ELMAN_TEST_KERNELS=$(SANITIZED)/elman $(BIN)/python -m pytest -p tests.built_kernels -m 'not slow' \
+	    tests/test_kernels.py tests/nn/test_compiled.py tests/nn/test_compiled_in_torch.py $(wildcard tests/runtime)
 
 demo: $(INSTALLED)
 	$(BIN)/elman demo

@@ -5,6 +5,8 @@
 namespace elman {
 namespace {
 
+constexpr int kSpins = 200;  // some microseconds: longer than a layer's share is ever behind another's
+
 inline void pause() {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -24,7 +26,7 @@ void Barrier::wait(int count) {
         return;
     }
     for (int spins = 0; round_.load(std::memory_order_acquire) == round; ++spins) {
-        if (spins < 4000) pause();
+        if (spins < kSpins) pause();
         else std::this_thread::yield();
     }
 }

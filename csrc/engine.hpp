@@ -115,7 +115,7 @@ class Stream {
     long padded_;  // vocabulary
     std::vector<int> ids_, labels_;
     std::vector<Buffer<float>> floats_;
-    std::vector<Buffer<std::int8_t>> bytes_;
+    std::vector<Buffer<std::uint8_t>> bytes_;
     std::vector<StreamScratch> scratch_;
     float* logits_;
 };

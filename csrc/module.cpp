@@ -28,8 +28,13 @@ const std::map<std::string, Cell> kCells = {
 class Tensors {
   public:
     Tensors(const nb::dict& given) {
-        for (auto [name, tensor] : given)
-            if (!tensor.is_none()) arrays_.emplace(nb::cast<std::string>(name), nb::cast<Array>(tensor));
+        for (auto [key, tensor] : given) {
+            const auto name = nb::cast<std::string>(nb::str(key));
+            Array array;
+            if (tensor.is_none()) continue;
+            if (!nb::try_cast(tensor, array)) refuse(name, "should be a tensor on the CPU that can be written to");
+            arrays_.emplace(name, array);
+        }
     }
 
     template <class T>
@@ -117,12 +122,14 @@ void run(const Request& r) {
     else (r.backward ? kernels().backward_double : kernels().forward_double)(layer);
 }
 
-std::vector<long> offsets_of(const std::vector<long>& batch_sizes) {
+std::vector<long> offsets_of(const std::vector<long>& batch_sizes, const Array& output) {
+    const long rows = output.ndim() == 2 ? static_cast<long>(output.shape(0)) : 0;
     if (batch_sizes.empty()) refuse("batch_sizes", "should have a step");
     std::vector<long> offsets{0};
     long before = batch_sizes.front();
     for (const long size : batch_sizes) {
         if (size < 1 || size > before) refuse("batch_sizes", "should be above zero and never rise");
+        if (size > rows - offsets.back()) refuse("batch_sizes", "should have as many rows as the output");
         offsets.push_back(offsets.back() + size);
         before = size;
     }
@@ -136,7 +143,7 @@ void recurrence(bool backward, const std::string& mode, int hidden, int output_s
     const bool projected = hidden != output_size;
     if (hidden < 1 || output_size < 1 || (projected && cell->second != Cell::lstm)) refuse("hidden", "does not fit");
     if (directions.empty() || directions.size() > 2) refuse("directions", "should be one or two");
-    Request request{cell->second, hidden, output_size, threads < 1 ? 1 : threads, offsets_of(batch_sizes), output, {}, backward};
+    Request request{cell->second, hidden, output_size, threads < 1 ? 1 : threads, offsets_of(batch_sizes, output), output, {}, backward};
     for (const nb::dict& each : directions) request.directions.emplace_back(each);
     if (output.dtype() == nb::dtype<float>()) run<float>(request);
     else if (output.dtype() == nb::dtype<double>()) run<double>(request);

@@ -42,13 +42,13 @@ ELMAN_INLINE Range share(int total, int index, int count) {
 struct Rows {
     const float* data;
     long stride;
-    const std::int8_t* bytes;
+    const std::uint8_t* bytes;
     const float* scale;
 };
 
-// A row as bytes: its largest number becomes 127 or -127. What is not finite makes the scale so, and with it every product.
-inline float to_bytes(const float* from, int size, std::int8_t* to) {
-    constexpr std::int32_t kMagic = 0x4B400000;  // 1.5 * 2^23: a number added to it is rounded and stands in the low bits
+// A row as bytes: its largest number becomes 63 or -63. What is not finite makes the scale so, and with it every product.
+inline float to_bytes(const float* from, int size, std::uint8_t* to) {
+    constexpr std::int32_t kMagic = 0x4B400000 - kOffset;  // 1.5 * 2^23: a number added to it is rounded and stands in the low bits
     Vector<float> most = {}, bad = {};
     for (int k = 0; k < size; k += kWidth) {
         const Vector<float> x = load(from + k), magnitude = x < 0 ? -x : x;
@@ -60,14 +60,14 @@ inline float to_bytes(const float* from, int size, std::int8_t* to) {
         top = most[lane] > top ? most[lane] : top;
         poison += bad[lane];
     }
-    const float factor = top > 1e-30f ? 127.0f / top : 0.0f;
+    const float factor = top > 1e-30f ? kLargestByte / top : 0.0f;
     for (int k = 0; k < size; k += kWidth) {
         const Integers whole = (Integers)(load(from + k) * factor + 12582912.0f) - kMagic;
-        typedef std::int8_t Bytes __attribute__((vector_size(kWidth)));
+        typedef std::uint8_t Bytes __attribute__((vector_size(kWidth)));
         const Bytes narrow = __builtin_convertvector(whole, Bytes);
         std::memcpy(to + k, &narrow, sizeof narrow);
     }
-    return (top > 1e-30f ? top / 127.0f : 0.0f) + poison;
+    return (top > 1e-30f ? top / kLargestByte : 0.0f) + poison;
 }
 
 inline Rows rows_for(const Matrix& m, const float* data, long stride, int rows, const StreamScratch& scratch, int which) {
@@ -106,22 +106,18 @@ ELMAN_INLINE void byte_rows(const Matrix& m, long column, const std::int8_t* pan
     Integers sum[R][V];
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) {
-        Integers start = {};
-        if constexpr (kSurplus != 0) {
-            std::memcpy(&start, m.total + column + v * kWidth, sizeof start);
-            start *= -kSurplus;
-        }
+        const Integers start = -kOffset * load_integers(m.total + column + v * kWidth);
 #pragma GCC unroll 4
         for (int r = 0; r < R; ++r) sum[r][v] = start;
     }
-    const std::int8_t* x = in.bytes + first * in.stride;
+    const std::uint8_t* x = in.bytes + first * in.stride;
     for (int k = 0; k < m.size; k += 4, panel += V * kVectorBytes) {
-        Four factor[R];
+        Integers factor[R];
 #pragma GCC unroll 4
         for (int r = 0; r < R; ++r) factor[r] = four(x + r * in.stride + k);
 #pragma GCC unroll 4
         for (int v = 0; v < V; ++v) {
-            const Integers weights = load_bytes(panel + v * kVectorBytes);
+            const Integers weights = load_integers(panel + v * kVectorBytes);
 #pragma GCC unroll 4
             for (int r = 0; r < R; ++r) sum[r][v] = add_products(sum[r][v], weights, factor[r]);
         }

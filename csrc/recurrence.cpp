@@ -461,7 +461,7 @@ struct BackwardStep {
                 const Vector<T> d_h = d_output(first, n, r, u, units);
                 Vector<T> d_sum;
                 if constexpr (kTanh) d_sum = d_h * (1 - h * h);
-                else d_sum = h > 0 ? d_h : Vector<T>{};
+                else d_sum = h <= 0 ? Vector<T>{} : d_h;  // a NaN lets it through, as in PyTorch
                 store_some(g.d_gates + (n + r) * H + u, d_sum, units);
             }
     }

@@ -140,9 +140,11 @@ ELMAN_INLINE Vector<double> exp_minus_1(Vector<double> x) {
     return power * p + (power - 1.0);
 }
 
+// Where the exponential stops growing the logistic is 0, as it would be of an infinity.
 template <class V>
 ELMAN_INLINE V logistic(V x) {
-    return 1 / (2 + exp_minus_1(-x));
+    const V y = 1 / (2 + exp_minus_1(-x));
+    return x <= (sizeof(x[0]) == sizeof(float) ? -88 : -708) ? V{} : y;
 }
 
 template <class V>

@@ -50,11 +50,11 @@ template <int V>
 struct Sums {
     const float *start, *label, *input, *hidden;
 
-    Sums(const LayerStep& step, const StreamScratch& scratch, int row, int r, long column)
+    Sums(const LayerStep& step, const StreamScratch& scratch, long place, int row, int r, long column)
         : start(step.start(row) + column),
           label(step.label(row) ? step.label(row) + column : nullptr),
-          input(step.layer.input ? scratch.sums[0] + r * V * kWidth : nullptr),
-          hidden(scratch.sums[1] + r * V * kWidth) {}
+          input(step.layer.input ? scratch.sums[0] + place + r * V * kWidth : nullptr),
+          hidden(scratch.sums[1] + place + r * V * kWidth) {}
 
     ELMAN_INLINE Vector<float> seen(int v) const {  // all but the hidden state's part
         Vector<float> sum = load(start + v * kWidth);
@@ -65,15 +65,17 @@ struct Sums {
     ELMAN_INLINE Vector<float> gate(int v) const { return seen(v) + load(hidden + v * kWidth); }
 };
 
+// σ(gate) tanh(x) with one division
+ELMAN_INLINE Vector<float> gated_tangent(Vector<float> gate, Vector<float> x) {
+    const Vector<float> e = exp_minus_1(2 * x);
+    return e / ((e + 2) * (2 + exp_minus_1(-gate)));
+}
+
 ELMAN_INLINE void finish_lstm(const LayerStep& step, const Sums<4>& sums, int row, long unit) {
     const long place = static_cast<long>(step.depth) * step.work.capacity + row;
     float* cell = step.work.c + place * step.network.hidden + unit;
-    const auto i = logistic(sums.gate(0));
-    const auto f = logistic(sums.gate(1));
-    const auto g = hyperbolic_tangent(sums.gate(2));
-    const auto o = logistic(sums.gate(3));
-    const Vector<float> c = f * load(cell) + i * g;
-    const Vector<float> out = o * hyperbolic_tangent(c);
+    const Vector<float> c = logistic(sums.gate(1)) * load(cell) + gated_tangent(sums.gate(0), sums.gate(2));
+    const Vector<float> out = gated_tangent(sums.gate(3), c);
     store(cell, c);
     if (step.layer.projection) store(step.work.inner + static_cast<long>(row) * step.network.hidden + unit, out);
     else step.write(row, unit, out);
@@ -100,30 +102,30 @@ ELMAN_INLINE void finish_simple(const LayerStep& step, const Sums<V>& sums, int 
 }
 
 template <int V>
-void finish_simple_panel(const LayerStep& step, const StreamScratch& scratch, int first, int rows, long column) {
+void finish_simple_panel(const LayerStep& step, const StreamScratch& scratch, long place, int first, int rows, long column) {
     for (int r = 0; r < rows; ++r) {
-        const Sums<V> sums(step, scratch, first + r, r, column);
+        const Sums<V> sums(step, scratch, place, first + r, r, column);
         if (step.network.cell == Cell::tanh_rnn) finish_simple<true, V>(step, sums, first + r, column);
         else finish_simple<false, V>(step, sums, first + r, column);
     }
 }
 
-// The nonlinearities of one panel, whose products are in `scratch`.
-void finish(const LayerStep& step, const StreamScratch& scratch, int p, int first, int rows) {
+// The nonlinearities of one panel, whose products are at `place` of the scratch.
+void finish(const LayerStep& step, const StreamScratch& scratch, long place, int p, int first, int rows) {
     const Matrix& hidden = step.layer.hidden;
     const long column = panel_column(hidden, p), unit = static_cast<long>(p) * kWidth;
     if (step.network.cell == Cell::lstm) {
         for (int r = 0; r < rows; ++r)
-            finish_lstm(step, Sums<4>(step, scratch, first + r, r, column), first + r, unit);
+            finish_lstm(step, Sums<4>(step, scratch, place, first + r, r, column), first + r, unit);
     } else if (step.network.cell == Cell::gru) {
         for (int r = 0; r < rows; ++r)
-            finish_gru(step, Sums<3>(step, scratch, first + r, r, column), first + r, unit);
+            finish_gru(step, Sums<3>(step, scratch, place, first + r, r, column), first + r, unit);
     } else {
         switch (panel_vectors(hidden, p)) {
-            case 1: return finish_simple_panel<1>(step, scratch, first, rows, column);
-            case 2: return finish_simple_panel<2>(step, scratch, first, rows, column);
-            case 3: return finish_simple_panel<3>(step, scratch, first, rows, column);
-            default: return finish_simple_panel<4>(step, scratch, first, rows, column);
+            case 1: return finish_simple_panel<1>(step, scratch, place, first, rows, column);
+            case 2: return finish_simple_panel<2>(step, scratch, place, first, rows, column);
+            case 3: return finish_simple_panel<3>(step, scratch, place, first, rows, column);
+            default: return finish_simple_panel<4>(step, scratch, place, first, rows, column);
         }
     }
 }
@@ -134,13 +136,22 @@ void run_layer(const LayerStep& step, const StreamScratch& scratch, int index, i
     const Rows input = rows_for(layer.input, step.below(), step.below_stride(), rows, scratch, 0);
     const Rows hidden = rows_for(layer.hidden, step.h, step.network.output, rows, scratch, 1);
     const Range mine = share(panel_count(layer.hidden), index, count);
-    for (int p = mine.begin; p < mine.end; ++p)
+    const int together = rows < kStreamChunk ? kStreamChunk / rows : 1;  // panels
+    const int groups = (mine.end - mine.begin + together - 1) / together;
+    for (int i = 0; i < groups; ++i) {
+        // Every other step goes through the weights from the end, whose tail is still in the nearest cache.
+        const int begin = mine.begin + (step.work.turn ? groups - 1 - i : i) * together;
+        const int end = begin + together < mine.end ? begin + together : mine.end;
         for (int first = 0; first < rows; first += kStreamChunk) {
             const int some = rows - first < kStreamChunk ? rows - first : kStreamChunk;
-            if (layer.input) multiply(layer.input, p, input, first, some, scratch.sums[0]);
-            multiply(layer.hidden, p, hidden, first, some, scratch.sums[1]);
-            finish(step, scratch, p, first, some);
+            const long room = static_cast<long>(some) * kMostVectors * kWidth;
+            for (int p = begin; p < end; ++p) {
+                if (layer.input) multiply(layer.input, p, input, first, some, scratch.sums[0] + (p - begin) * room);
+                multiply(layer.hidden, p, hidden, first, some, scratch.sums[1] + (p - begin) * room);
+            }
+            for (int p = begin; p < end; ++p) finish(step, scratch, (p - begin) * room, p, first, some);
         }
+    }
 }
 
 // A plain product of all rows with the panels of one thread; calls write(row, unit, register) for each register of sums.

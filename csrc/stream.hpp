@@ -54,7 +54,7 @@ struct StreamNetwork {
 // The memory of one thread.
 struct StreamScratch {
     float* sums[2];         // kStreamChunk x 4 registers: of the input's product and of the hidden state's
-    std::int8_t* bytes[2];  // B x the longest vector
+    std::uint8_t* bytes[2]; // B x the longest vector
     float* scale[2];        // B
 };
 

@@ -14,7 +14,8 @@ from torch.nn.utils.rnn import PackedSequence
 
 from elman import kernels
 from elman.nn.cells import Cell, ElmanCell, GRUCell, LSTMCell, State
-from elman.nn.compiled import Shape, run_layer
+from elman.nn.compiled import Shape, letters
+from elman.nn.compiled import run_layer as run_compiled_layer
 from elman.nn.dropout import drop_weight
 from elman.nn.steps import Steps, unroll
 
@@ -55,22 +56,77 @@ def run_torch(call: Call) -> tuple[Tensor, State]:
 
 def run_cells(call: Call) -> tuple[Tensor, State]:
     """The equations of `elman.nn.cells`, step by step."""
-    layer = call.layer
+    return run_stack(call, cells_layer)[:2]
+
+
+def run_compiled(call: Call) -> tuple[Tensor, State]:
+    """Elman's own kernels."""
+    return run_stack(call, compiled_layer)[:2]
+
+
+Seen = list[dict[str, Tensor]]
+"""What was seen inside a layer, for each direction: gates and states by their letters, each (T x B or N) x H."""
+
+OneLayer = Callable[[Call, slice, Tensor, State, bool], tuple[Tensor, State, Seen]]
+"""A layer of a call: where its weights are, its input, its state, whether to look inside."""
+
+
+def run_stack(call: Call, run_layer: OneLayer, look: bool = False) -> tuple[Tensor, State, Seen]:
+    """Layer upon layer, with dropout between them."""
+    layer, data = call.layer, call.data
     directions = 2 if layer.bidirectional else 1
-    data, finals = call.data, []
+    finals, seen = [], []
     for depth in range(layer.num_layers):
-        outputs = []
-        for direction in range(directions):
-            index = depth * directions + direction
-            cell = _cell(layer, layer._all_weights[index], call.weights[index])
-            state = tuple(part[index] for part in call.state)
-            output, final = unroll(cell, data, call.batch_sizes, state, reverse=direction == 1)
-            outputs.append(output)
-            finals.append(final)
-        data = torch.cat(outputs, dim=-1)
+        places = slice(depth * directions, (depth + 1) * directions)
+        state = tuple(part[places] for part in call.state)  # each D x B x H
+        data, final, inside = run_layer(call, places, data, state, look)
+        finals.append(final)
+        seen += inside
         if depth < layer.num_layers - 1:
             data = dropout(data, layer.dropout, layer.training)
-    return data, tuple(torch.stack(part) for part in zip(*finals, strict=True))
+    return data, tuple(torch.cat(part) for part in zip(*finals, strict=True)), seen
+
+
+def cells_layer(call: Call, places: slice, data: Tensor, state: State, look: bool) -> tuple[Tensor, State, Seen]:
+    """One layer by its cell's equation."""
+    outputs, finals, seen = [], [], []
+    names, weights = call.layer._all_weights[places], call.weights[places]
+    for direction, (own_names, own) in enumerate(zip(names, weights, strict=True)):
+        cell = _cell(call.layer, own_names, own)
+        record: list[dict[str, Tensor]] | None = [] if look else None
+        begin = tuple(part[direction] for part in state)
+        output, final = unroll(cell, data, call.batch_sizes, begin, reverse=direction == 1, record=record)
+        outputs.append(output)
+        finals.append(final)
+        if record is not None:
+            join = torch.stack if call.batch_sizes is None else torch.cat
+            seen.append({name: join([step[name] for step in record]) for name in record[0]})
+    return torch.cat(outputs, dim=-1), tuple(torch.stack(part) for part in zip(*finals, strict=True)), seen
+
+
+def compiled_layer(call: Call, places: slice, data: Tensor, state: State, look: bool) -> tuple[Tensor, State, Seen]:
+    """One layer by the kernels."""
+    layer, steps = call.layer, data.shape[:-1]
+    sizes = [data.size(1)] * data.size(0) if call.batch_sizes is None else call.batch_sizes.tolist()
+    shape = Shape(
+        layer.mode,
+        layer.hidden_size,
+        projected=layer.proj_size > 0,
+        bias=layer.bias,
+        directions=len(state[0]),
+        batch_sizes=tuple(sizes),
+        keep=look or torch.is_grad_enabled(),
+    )
+    rows = data.reshape(-1, data.size(-1))  # N x I
+    output, final, kept = run_compiled_layer(shape, rows, state, call.weights[places])
+    output = output.view(*steps, -1)
+    if not look:
+        return output, final, []
+    seen = [
+        {name: part.view(*steps, -1) for name, part in letters(shape, each).items()} | {"h": h}
+        for each, h in zip(kept, output.chunk(len(kept), dim=-1), strict=True)
+    ]
+    return output, final, seen
 
 
 def _cell(layer: nn.RNNBase, names: list[str], weights: list[Tensor]) -> Cell:
@@ -86,32 +142,6 @@ def _cell(layer: nn.RNNBase, names: list[str], weights: list[Tensor]) -> Cell:
         cell = ElmanCell(*sizes, nonlinearity=layer.mode.removeprefix("RNN_").lower(), device="meta")
     own_names = (name.partition("_l")[0] for name in names)  # weight_ih_l0_reverse -> weight_ih
     return cell.with_weights(**dict(zip(own_names, weights, strict=True)))
-
-
-def run_compiled(call: Call) -> tuple[Tensor, State]:
-    """Elman's own kernels."""
-    layer = call.layer
-    directions = 2 if layer.bidirectional else 1
-    sizes = [call.data.size(1)] * call.data.size(0) if call.batch_sizes is None else call.batch_sizes.tolist()
-    shape = Shape(
-        layer.mode,
-        layer.hidden_size,
-        projected=layer.proj_size > 0,
-        bias=layer.bias,
-        directions=directions,
-        batch_sizes=tuple(sizes),
-        keep=torch.is_grad_enabled(),
-    )
-    data, finals = call.data.reshape(-1, call.data.size(-1)), []  # N x I
-    for depth in range(layer.num_layers):
-        places = slice(depth * directions, (depth + 1) * directions)
-        state = tuple(part[places] for part in call.state)
-        data, final, _ = run_layer(shape, data, state, call.weights[places])
-        finals.append(final)
-        if depth < layer.num_layers - 1:
-            data = dropout(data, layer.dropout, layer.training)
-    output = data.view(*call.data.shape[:-1], -1)
-    return output, tuple(torch.cat(part) for part in zip(*finals, strict=True))
 
 
 BACKENDS: dict[str, Backend] = {"torch": run_torch, "cells": run_cells, "compiled": run_compiled}
@@ -169,13 +199,50 @@ def run(
     >>> torch.allclose(output, layer(torch.ones(7, 2, 3))[0], atol=1e-6)
     True
     """
+    steps, call = _prepared(layer, input, hx, weight_dropout)
+    data, final = choose(backend, steps.data)(call)
+    return steps.output(data), _hidden(steps.final_state(final))
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A layer's output and final state, and what happened inside at every step."""
+
+    output: Tensor | PackedSequence
+    state: Hidden
+    inside: list[dict[str, Tensor | PackedSequence]]
+    """For each layer and direction the gates by the letters of the cell's equation, h, and the LSTM's c."""
+
+
+def trace(
+    layer: nn.RNNBase,
+    input: Tensor | PackedSequence,
+    hx: Hidden | None,
+    *,
+    backend: str = "auto",
+    weight_dropout: float = 0.0,
+) -> Trace:
+    """As `run`, and gates and states too; PyTorch's own kernels do not give them, so the equations do in their place.
+
+    >>> inside = trace(nn.LSTM(3, 5), torch.ones(7, 2, 3), None).inside
+    >>> sorted(inside[0]), inside[0]["f"].shape
+    (['c', 'f', 'g', 'h', 'i', 'o'], torch.Size([7, 2, 5]))
+    """
+    steps, call = _prepared(layer, input, hx, weight_dropout)
+    compiled = choose(backend, steps.data) is run_compiled
+    data, final, seen = run_stack(call, compiled_layer if compiled else cells_layer, look=True)
+    inside = [{name: steps.output(part) for name, part in each.items()} for each in seen]
+    return Trace(steps.output(data), _hidden(steps.final_state(final)), inside)
+
+
+def _prepared(
+    layer: nn.RNNBase, input: Tensor | PackedSequence, hx: Hidden | None, weight_dropout: float
+) -> tuple[Steps, Call]:
     steps = Steps.of(input, layer.batch_first)
     layer.check_input(steps.data, steps.batch_sizes)
     state = _state(layer, steps, hx)
     weights = [list(_weights(layer, names, weight_dropout)) for names in layer._all_weights]
-    call = Call(layer, weights, steps.data, steps.batch_sizes, state)
-    data, final = choose(backend, steps.data)(call)
-    return steps.output(data), _hidden(steps.final_state(final))
+    return steps, Call(layer, weights, steps.data, steps.batch_sizes, state)
 
 
 def _state_shapes(layer: nn.RNNBase, steps: Steps) -> list[tuple[int, int, int]]:

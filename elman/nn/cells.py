@@ -18,6 +18,9 @@ from torch.nn.functional import linear
 State = tuple[Tensor, ...]
 """What a cell carries from step to step, each B x size; the first is its output h."""
 
+Gates = dict[str, Tensor]
+"""What a cell decides at a step, by the equation's letters, each B x H."""
+
 Shapes = dict[str, tuple[int, ...] | None]
 """The shape of every weight of a cell; None for one that the options leave out."""
 
@@ -39,7 +42,7 @@ class Cell(nn.Module):
     (torch.Size([2, 5]), torch.Size([2, 5]))
     """
 
-    gates: ClassVar[int]
+    blocks: ClassVar[int]
 
     weight_ih: Tensor
     weight_hh: Tensor
@@ -78,7 +81,7 @@ class Cell(nn.Module):
 
     def shapes(self) -> Shapes:
         """The shape of every weight: for each gate one block of H rows."""
-        rows = self.gates * self.hidden_size
+        rows = self.blocks * self.hidden_size
         bias = (rows,) if self.bias else None
         return {
             "weight_ih": (rows, self.input_size),
@@ -106,7 +109,11 @@ class Cell(nn.Module):
 
     def project(self, x: Tensor) -> Tensor:
         """All that depends on the input only; `x` may hold one step or all of them (... x I)."""
-        return linear(x, self.weight_ih, self.bias_ih)  # ... x gates*H
+        return linear(x, self.weight_ih, self.bias_ih)  # ... x blocks*H
+
+    def gates(self, projected: Tensor, state: State) -> Gates:
+        """The gates of one step, from its projected input and the state before it; a cell may have none."""
+        return {}
 
     def step(self, projected: Tensor, state: State) -> State:
         """The next state, from the projected input of one step and the state before it."""
@@ -138,7 +145,7 @@ class ElmanCell(Cell):
     True
     """
 
-    gates = 1
+    blocks = 1
 
     def __init__(
         self,
@@ -178,7 +185,7 @@ class LSTMCell(Cell):
     (torch.Size([4, 2]), torch.Size([4, 5]))
     """
 
-    gates = 4
+    blocks = 4
 
     weight_hr: Tensor | None
 
@@ -210,10 +217,13 @@ class LSTMCell(Cell):
         projection = (self.proj_size, self.hidden_size) if self.proj_size else None
         return {**super().shapes(), "weight_hr": projection}
 
+    def gates(self, projected: Tensor, state: State) -> Gates:
+        i, f, g, o = (projected + linear(state[0], self.weight_hh, self.bias_hh)).chunk(4, dim=-1)
+        return {"i": torch.sigmoid(i), "f": torch.sigmoid(f), "g": torch.tanh(g), "o": torch.sigmoid(o)}
+
     def step(self, projected: Tensor, state: State) -> State:
-        h, c = state
-        i, f, g, o = (projected + linear(h, self.weight_hh, self.bias_hh)).chunk(4, dim=-1)
-        i, f, g, o = torch.sigmoid(i), torch.sigmoid(f), torch.tanh(g), torch.sigmoid(o)
+        _, c = state
+        i, f, g, o = self.gates(projected, state).values()
         c = f * c + i * g
         h = o * torch.tanh(c)
         return (h if self.weight_hr is None else linear(h, self.weight_hr), c)
@@ -234,15 +244,18 @@ class GRUCell(Cell):
     torch.Size([2, 5])
     """
 
-    gates = 3
+    blocks = 3
+
+    def gates(self, projected: Tensor, state: State) -> Gates:
+        x_r, x_z, x_n = projected.chunk(3, dim=-1)
+        h_r, h_z, h_n = linear(state[0], self.weight_hh, self.bias_hh).chunk(3, dim=-1)
+        r = torch.sigmoid(x_r + h_r)
+        z = torch.sigmoid(x_z + h_z)
+        return {"r": r, "z": z, "n": torch.tanh(x_n + r * h_n)}
 
     def step(self, projected: Tensor, state: State) -> State:
         (h,) = state
-        x_r, x_z, x_n = projected.chunk(3, dim=-1)
-        h_r, h_z, h_n = linear(h, self.weight_hh, self.bias_hh).chunk(3, dim=-1)
-        r = torch.sigmoid(x_r + h_r)
-        z = torch.sigmoid(x_z + h_z)
-        n = torch.tanh(x_n + r * h_n)
+        _, z, n = self.gates(projected, state).values()
         return ((1 - z) * n + z * h,)
 
 
@@ -262,16 +275,20 @@ class ChoGRUCell(Cell):
     torch.Size([2, 5])
     """
 
-    gates = 3
+    blocks = 3
 
     def shapes(self) -> Shapes:
         return {**super().shapes(), "bias_hh": None}
 
+    def gates(self, projected: Tensor, state: State) -> Gates:
+        x_rz = projected[..., : 2 * self.hidden_size]
+        U_rz = self.weight_hh[: 2 * self.hidden_size]
+        r, z = torch.sigmoid(torch.addmm(x_rz, state[0], U_rz.t())).chunk(2, dim=-1)  # both in one product
+        return {"r": r, "z": z}
+
     def step(self, projected: Tensor, state: State) -> State:
         (h,) = state
-        x_r, x_z, x_h = projected.chunk(3, dim=-1)
-        U_r, U_z, U = self.weight_hh.chunk(3)
-        r = torch.sigmoid(x_r + linear(h, U_r))
-        z = torch.sigmoid(x_z + linear(h, U_z))
-        h_new = torch.tanh(x_h + linear(r * h, U))
-        return (z * h + (1 - z) * h_new,)
+        r, z = self.gates(projected, state).values()
+        x_h, U = projected[..., 2 * self.hidden_size :], self.weight_hh[2 * self.hidden_size :]
+        h_new = torch.tanh(torch.addmm(x_h, r * h, U.t()))
+        return (torch.lerp(h_new, h, z),)  # z h + (1 - z) h~

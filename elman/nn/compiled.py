@@ -5,6 +5,7 @@ products of PyTorch's; the kernels do the rest, all steps in one call.
 """
 
 import inspect
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ SECOND_DERIVATIVE = (
     "the compiled kernels have no second derivative: make the layer with backend='cells' to get one "
     "(layer.backend = 'cells' on one that exists)"
 )
+FORWARD_MODE = SECOND_DERIVATIVE.replace("second derivative", "derivative in forward mode")
 
 Tensors = dict[str, Tensor]
 """What the kernel works on in one direction, by the names of csrc/recurrence.hpp."""
@@ -54,6 +56,11 @@ class Shape:
         lstm = ["cells"] * (self.mode == "LSTM") + ["inner"] * self.projected
         return ["gates", "before", *lstm] if self.keep else []
 
+    @property
+    def in_place(self) -> bool:
+        """Whether the gates are the output itself, in the same memory: a simple network in one direction."""
+        return self.blocks == 1 and self.directions == 1
+
     def by_direction(self, flat: Any) -> list[Any]:
         """Things of which each direction has the same number, direction by direction."""
         count = len(flat) // self.directions
@@ -76,13 +83,13 @@ class Recurrence(torch.autograd.Function):
         """The output (N x D*P), the final state (each D x B x size), and what was kept of each direction."""
         state = [part.detach().clone(memory_format=torch.contiguous_format) for part in tensors[: shape.parts]]
         size = state[0].shape[-1]
-        output = data.new_empty(len(data), shape.directions * size)  # N x D*P
+        output = data.new_empty(data.shape[0], shape.directions * size)  # N x D*P
         calls = []
         for direction, weights in enumerate(shape.by_direction(tensors[shape.parts :])):
             begin = {name: part[direction] for name, part in zip("hc", state, strict=False)}
-            calls.append(begin | _prepare(shape, data, size, weights))
+            calls.append(begin | _prepare(shape, data, output, weights))
         shape.call(False, output, calls)
-        return output, *state, *(call[name] for call in calls for name in shape.kept_names)
+        return output, *state, *(call[name] for call in calls for name in shape.kept_names[shape.in_place :])
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -92,7 +99,7 @@ class Recurrence(torch.autograd.Function):
         ctx.shape, ctx.needed, ctx.inputs = shape, ctx.needs_input_grad[1:], len(tensors)
         ctx.mark_non_differentiable(*kept)
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(*tensors, *kept)
+        ctx.save_for_backward(*tensors, *output[: shape.in_place], *kept)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
@@ -101,6 +108,11 @@ class Recurrence(torch.autograd.Function):
         gradient = RecurrenceGradient.apply if torch.is_grad_enabled() else RecurrenceGradient.forward
         given = gradients[: 1 + ctx.shape.parts]
         return None, *gradient(ctx.shape, ctx.needed, ctx.inputs, *given, *ctx.saved_tensors)
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        """Refused, in a sentence."""
+        raise RuntimeError(FORWARD_MODE)
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *inputs: Any) -> tuple[Any, Any]:
@@ -120,14 +132,15 @@ class RecurrenceGradient(torch.autograd.Function):
         weights = shape.by_direction(flat)
         d_output = given[0]
         if d_output is None:
-            d_output = data.new_zeros(len(data), shape.directions * state[0].shape[-1])
+            d_output = data.new_zeros(data.shape[0], shape.directions * state[0].shape[-1])
         d_state = [_copy_or_zeros(grad, part) for grad, part in zip(given[1:], state, strict=True)]
         calls = []
         for direction, (group, held) in enumerate(zip(weights, shape.by_direction(kept), strict=True)):
             begin = {f"d_{name}": part[direction] for name, part in zip("hc", d_state, strict=False)}
             if parts == 2:
                 begin["c"] = state[1][direction].detach().contiguous()
-            calls.append(begin | dict(zip(shape.kept_names, held, strict=True)) | _prepare_back(shape, held, group))
+            begin |= dict(zip(shape.kept_names, held, strict=True))
+            calls.append(begin | _prepare_back(shape, direction, held, group))
         shape.call(True, d_output.contiguous(), calls)
         wanted = shape.by_direction(needed[1 + parts :])
         d_weights = [
@@ -158,18 +171,19 @@ for _function in _functions:
     _function.forward.__signature__ = inspect.signature(_function.forward)
 
 
-def _prepare(shape: Shape, data: Tensor, size: int, weights: tuple[Tensor, ...]) -> Tensors:
+def _prepare(shape: Shape, data: Tensor, output: Tensor, weights: tuple[Tensor, ...]) -> Tensors:
     """What the kernel gets for one direction, the projected input in the place of the gates."""
     weight_ih, weight_hh = weights[:2]
-    gates = data.new_empty(len(data), shape.blocks * shape.hidden)  # N x K*H
-    torch.mm(data, weight_ih.t(), out=gates[:, : len(weight_ih)])
+    gates = output if shape.in_place else data.new_empty(data.shape[0], shape.blocks * shape.hidden)  # N x K*H
+    torch.mm(data, weight_ih.t(), out=gates[:, : weight_ih.shape[0]])
     found = {"gates": gates, "weight_hh": weight_hh.detach().contiguous()}
     if shape.bias:
         found["bias"] = _bias(shape, *weights[2:4])
     if shape.projected:
         found["weight_hr"] = weights[-1].detach().contiguous()
     for name in shape.kept_names[1:]:
-        found[name] = data.new_empty(len(data), size if name == "before" else shape.hidden)
+        size = output.shape[1] // shape.directions if name == "before" else shape.hidden
+        found[name] = data.new_empty(data.shape[0], size)
     return found
 
 
@@ -181,12 +195,34 @@ def _bias(shape: Shape, bias_ih: Tensor, bias_hh: Tensor) -> Tensor:
     return torch.cat([bias_ih[:gates] + bias_hh[:gates], bias_ih[gates:], bias_hh[gates:]]).detach().unsqueeze(0)
 
 
-def _prepare_back(shape: Shape, kept: tuple[Tensor, ...], weights: tuple[Tensor, ...]) -> Tensors:
+def _prepare_back(shape: Shape, direction: int, kept: tuple[Tensor, ...], weights: tuple[Tensor, ...]) -> Tensors:
     """What the kernel needs besides for the way back: weights, and room for the gradients of every step."""
     gates, before = kept[:2]
-    found = {"weight_hh": weights[1].detach().contiguous(), "d_gates": torch.empty_like(gates)}
+    found = {"weight_hh": weights[1].detach().contiguous(), "d_gates": scratch(gates, direction)}
     if shape.projected:
         found |= {"weight_hr": weights[-1].detach().contiguous(), "d_hidden": torch.empty_like(before)}
+    return found
+
+
+_reused = threading.local()
+REUSED_BYTES = 64 * 2**20
+"""How large the room may be that a thread keeps for the next call."""
+
+
+def scratch(like: Tensor, place: int) -> Tensor:
+    """Room of the shape of `like` that is done with when the call ends, so that the next call can have it again.
+
+    Memory that is new costs a visit to the operating system for each page: more than the gates' gradients themselves.
+    """
+    key = (place, like.dtype)
+    buffers = _reused.__dict__.setdefault("buffers", {})
+    if key not in buffers or buffers[key].numel() < like.numel():
+        buffers.pop(key, None)
+        room = like.new_empty(like.numel())
+        if like.nbytes > REUSED_BYTES:
+            return room.view(like.shape)
+        buffers[key] = room
+    found: Tensor = buffers[key][: like.numel()].view(like.shape)
     return found
 
 
@@ -194,7 +230,7 @@ def _data_gradient(calls: list[Tensors], weights: list[tuple[Tensor, ...]]) -> T
     """The gradient of the layer's input (N x I), from all directions."""
     total = torch.empty(0)
     for call, (weight_ih, *_) in zip(calls, weights, strict=True):
-        d_gates = call["d_gates"][:, : len(weight_ih)]
+        d_gates = call["d_gates"][:, : weight_ih.shape[0]]
         total = torch.addmm(total, d_gates, weight_ih) if total.numel() else d_gates @ weight_ih
     return total
 
@@ -204,7 +240,7 @@ def _weight_gradients(
 ) -> list[Tensor | None]:
     """The gradients of one direction's weights, each one product over all steps."""
     d_gates, before = call["d_gates"], call["before"]
-    rows, gates = len(weights[0]), 2 * shape.hidden
+    rows, gates = weights[0].shape[0], 2 * shape.hidden
     found: list[Tensor | None] = [d_gates[:, :rows].t() @ data if wanted[0] else None]
     if not wanted[1]:
         found.append(None)
@@ -240,12 +276,33 @@ def _one_by_one(function: Any, info: Any, in_dims: tuple[Any, ...], inputs: tupl
     return stacked, tuple(None if each is None else 0 for each in stacked)
 
 
+def _check(data: Tensor, others: list[Tensor]) -> None:
+    """RuntimeError, as PyTorch raises it, for what the kernels cannot run on."""
+    if not kernels.available():
+        raise RuntimeError(f"the compiled kernels are not there ({kernels.missing}): use backend='auto'")
+    if data.numel() == 0:
+        raise RuntimeError(f"expected at least one step and one sequence, got data of shape {tuple(data.shape)}")
+    for other in others:
+        if other.dtype != data.dtype:
+            raise RuntimeError(f"expected state and weights of {data.dtype} as the input is, got {other.dtype}")
+
+
 def run_layer(
     shape: Shape, data: Tensor, state: State, weights: list[list[Tensor]]
 ) -> tuple[Tensor, State, list[Tensors]]:
     """One layer on data of N x I: the output of all steps, the final state, what was kept of each direction."""
     flat = [weight for group in weights for weight in group]
-    run = Recurrence.apply if torch.is_grad_enabled() else Recurrence.forward
+    _check(data, [*state, *flat])
+    # Without gradients the function itself will do, and is quicker to call; but vmap has to see it applied.
+    recorded = torch.is_grad_enabled() or torch._C._are_functorch_transforms_active()
+    run = Recurrence.apply if recorded else Recurrence.forward
     output, *rest = run(shape, data, *state, *flat)
-    kept = shape.by_direction(rest[shape.parts :])
+    kept = shape.by_direction([output] * (shape.keep and shape.in_place) + rest[shape.parts :])
     return output, tuple(rest[: shape.parts]), [dict(zip(shape.kept_names, group, strict=True)) for group in kept]
+
+
+def letters(shape: Shape, kept: Tensors) -> Tensors:
+    """What was kept of one direction by the letters of its cell's equation, each N x H."""
+    names = {"LSTM": "ifgo", "GRU": "rzn"}.get(shape.mode, "")
+    gates = dict(zip(names, torch.split(kept["gates"], shape.hidden, dim=-1), strict=False))
+    return gates | ({"c": kept["cells"]} if shape.mode == "LSTM" else {})

@@ -2,7 +2,8 @@
 
 Two keyword arguments are new. `weight_dropout` drops recurrent weights while training, with a fresh mask for
 each call. `backend` says how the recurrence is computed: "torch" (PyTorch's kernels), "cells" (the readable
-equations of `elman.nn.cells`), or "auto", the fastest for the device.
+equations of `elman.nn.cells`), "compiled" (Elman's kernels), or "auto": the kernels on the CPU, else PyTorch's.
+`trace` is a call that shows the gates too.
 """
 
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from elman.nn.backends import Hidden, check_backend, run
+from elman.nn.backends import Hidden, Trace, check_backend, run, trace
 from elman.nn.dropout import check_probability
 
 
@@ -29,6 +30,10 @@ class _DropIn(nn.RNNBase):
     ) -> tuple[Tensor | PackedSequence, Hidden]:
         """The output of the last layer at every step, and the final state of all layers."""
         return run(self, input, hx, backend=self.backend, weight_dropout=self.weight_dropout)
+
+    def trace(self, input: Tensor | PackedSequence, hx: Hidden | None = None) -> Trace:
+        """As a call, with the gates and states of every step as well."""
+        return trace(self, input, hx, backend=self.backend, weight_dropout=self.weight_dropout)
 
     def extra_repr(self) -> str:
         dropped = f", weight_dropout={self.weight_dropout}" if self.weight_dropout else ""

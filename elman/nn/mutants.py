@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from elman.nn.cells import Cell, Shapes, State
+from elman.nn.cells import Cell, Gates, Shapes, State
 
 
 class MutantCell(Cell):
@@ -35,6 +35,13 @@ class MutantCell(Cell):
     def resize(self, x: Tensor) -> Tensor:
         """x^: the input itself where it has the size of the state, W_x x where it has not."""
         return x if self.weight_x is None else linear(x, self.weight_x)
+
+    def step(self, projected: Tensor, state: State) -> State:
+        """h' = tanh(W_hh (r * h) + x_h) * z + h * (1 - z), with the gates of each mutant."""
+        (h,) = state
+        r, z = self.gates(projected, state).values()
+        x_h, W_hh = projected[..., -self.hidden_size :], self.weight_hh[-self.hidden_size :]
+        return (torch.lerp(h, torch.tanh(torch.addmm(x_h, r * h, W_hh.t())), z),)
 
     def biased(self, r: Tensor, z: Tensor, h: Tensor) -> Tensor:
         """The three parts side by side (... x 3H), with their biases b_r, b_z, b_h."""
@@ -63,13 +70,10 @@ class MUT1Cell(MutantCell):
         r, z = linear(x, self.weight_ih).chunk(2, dim=-1)
         return self.biased(r, z, torch.tanh(self.resize(x)))
 
-    def step(self, projected: Tensor, state: State) -> State:
-        (h,) = state
-        x_r, x_z, x_h = projected.chunk(3, dim=-1)
-        W_hr, W_hh = self.weight_hh.chunk(2)
-        z = torch.sigmoid(x_z)
-        r = torch.sigmoid(x_r + linear(h, W_hr))
-        return (torch.tanh(linear(r * h, W_hh) + x_h) * z + h * (1 - z),)
+    def gates(self, projected: Tensor, state: State) -> Gates:
+        x_r, x_z, _ = projected.chunk(3, dim=-1)
+        W_hr, _ = self.weight_hh.chunk(2)
+        return {"r": torch.sigmoid(torch.addmm(x_r, state[0], W_hr.t())), "z": torch.sigmoid(x_z)}
 
 
 class MUT2Cell(MutantCell):
@@ -92,13 +96,11 @@ class MUT2Cell(MutantCell):
         z, h = linear(x, self.weight_ih).chunk(2, dim=-1)
         return self.biased(self.resize(x), z, h)
 
-    def step(self, projected: Tensor, state: State) -> State:
-        (h,) = state
-        x_r, x_z, x_h = projected.chunk(3, dim=-1)
-        W_hr, W_hz, W_hh = self.weight_hh.chunk(3)
-        z = torch.sigmoid(x_z + linear(h, W_hz))
-        r = torch.sigmoid(x_r + linear(h, W_hr))
-        return (torch.tanh(linear(r * h, W_hh) + x_h) * z + h * (1 - z),)
+    def gates(self, projected: Tensor, state: State) -> Gates:
+        x_rz = projected[..., : 2 * self.hidden_size]
+        W_rz = self.weight_hh[: 2 * self.hidden_size]
+        r, z = torch.sigmoid(torch.addmm(x_rz, state[0], W_rz.t())).chunk(2, dim=-1)  # both in one product
+        return {"r": r, "z": z}
 
 
 class MUT3Cell(MutantCell):
@@ -115,10 +117,9 @@ class MUT3Cell(MutantCell):
 
     adds_input = False
 
-    def step(self, projected: Tensor, state: State) -> State:
+    def gates(self, projected: Tensor, state: State) -> Gates:
         (h,) = state
-        x_r, x_z, x_h = projected.chunk(3, dim=-1)
-        W_hr, W_hz, W_hh = self.weight_hh.chunk(3)
-        z = torch.sigmoid(x_z + linear(torch.tanh(h), W_hz))
-        r = torch.sigmoid(x_r + linear(h, W_hr))
-        return (torch.tanh(linear(r * h, W_hh) + x_h) * z + h * (1 - z),)
+        x_r, x_z, _ = projected.chunk(3, dim=-1)
+        W_hr, W_hz, _ = self.weight_hh.chunk(3)
+        r = torch.sigmoid(torch.addmm(x_r, h, W_hr.t()))
+        return {"r": r, "z": torch.sigmoid(torch.addmm(x_z, torch.tanh(h), W_hz.t()))}

@@ -1,5 +1,6 @@
 """The sequences that a recurrent layer is called with, in the one layout that it computes in."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -73,9 +74,17 @@ def _permute(state: State, order: Tensor | None) -> State:
 
 
 def unroll(
-    cell: Cell, data: Tensor, batch_sizes: Tensor | None, state: State, *, reverse: bool = False
+    cell: Cell,
+    data: Tensor,
+    batch_sizes: Tensor | None,
+    state: State,
+    *,
+    reverse: bool = False,
+    record: list[dict[str, Tensor]] | None = None,
 ) -> tuple[Tensor, State]:
     """Run a cell over all steps: the outputs in the layout of `data`, and the state after the last step.
+
+    `record` is filled with the gates and the state of every step, first step first.
 
     >>> from elman.nn.cells import ElmanCell
     >>> cell = ElmanCell(3, 5)
@@ -87,11 +96,26 @@ def unroll(
     steps = projected.unbind(0) if batch_sizes is None else torch.split(projected, batch_sizes.tolist())
     if not steps:
         raise RuntimeError("expected at least one step, got a sequence of length 0")
-    outputs, state = _last_to_first(cell, steps, state) if reverse else _first_to_last(cell, steps, state)
+    step = cell.step if record is None else _recorded(cell, record)
+    outputs, state = _last_to_first(step, steps, state) if reverse else _first_to_last(step, steps, state)
+    if record is not None and reverse:
+        record.reverse()
     return torch.stack(outputs) if batch_sizes is None else torch.cat(outputs), state
 
 
-def _first_to_last(cell: Cell, steps: tuple[Tensor, ...], state: State) -> tuple[list[Tensor], State]:
+Step = Callable[[Tensor, State], State]
+
+
+def _recorded(cell: Cell, record: list[dict[str, Tensor]]) -> Step:
+    def step(x: Tensor, state: State) -> State:
+        after = cell.step(x, state)
+        record.append(cell.gates(x, state) | dict(zip("hc", after, strict=False)))
+        return after
+
+    return step
+
+
+def _first_to_last(step: Step, steps: tuple[Tensor, ...], state: State) -> tuple[list[Tensor], State]:
     """First step to last. The last sequences end first: what a narrower step leaves off is final."""
     outputs: list[Tensor] = []
     ended: list[State] = []
@@ -99,13 +123,13 @@ def _first_to_last(cell: Cell, steps: tuple[Tensor, ...], state: State) -> tuple
         if len(x) < len(state[0]):
             ended.append(tuple(part[len(x) :] for part in state))
             state = tuple(part[: len(x)] for part in state)
-        state = cell.step(x, state)
+        state = step(x, state)
         outputs.append(state[0])
     parts = zip(state, *reversed(ended), strict=True)
     return outputs, tuple(torch.cat(part) for part in parts) if ended else state
 
 
-def _last_to_first(cell: Cell, steps: tuple[Tensor, ...], initial: State) -> tuple[list[Tensor], State]:
+def _last_to_first(step: Step, steps: tuple[Tensor, ...], initial: State) -> tuple[list[Tensor], State]:
     """Last step to first. Shorter sequences join later, each with its own initial state."""
     outputs: list[Tensor] = []
     state = tuple(part[: len(steps[-1])] for part in initial)
@@ -113,6 +137,6 @@ def _last_to_first(cell: Cell, steps: tuple[Tensor, ...], initial: State) -> tup
         if len(x) > len(state[0]):
             joining = (part[len(state[0]) : len(x)] for part in initial)
             state = tuple(torch.cat(pair) for pair in zip(state, joining, strict=True))
-        state = cell.step(x, state)
+        state = step(x, state)
         outputs.append(state[0])
     return outputs[::-1], state

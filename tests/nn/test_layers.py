@@ -2,68 +2,27 @@
 
 import copy
 import pickle
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pack_sequence
+from torch.nn.utils.rnn import pack_sequence
 
 import elman.nn
+from elman import kernels
+from tests.nn.parity import KINDS, pair, result, state_for, values
 
 X, H, B, T = 3, 4, 3, 4
 LENGTHS = {"packed": [4, 3, 1], "packed unsorted": [2, 4, 3]}
 LAYOUTS = ["padded", "batch first", "unbatched", *LENGTHS]
-KINDS: dict[str, tuple[str, dict[str, Any]]] = {
-    "tanh": ("RNN", {}),
-    "relu": ("RNN", {"nonlinearity": "relu"}),
-    "lstm": ("LSTM", {}),
-    "lstm projected": ("LSTM", {"proj_size": 2}),
-    "gru": ("GRU", {}),
-}
-
-
-def pair(kind: str, backend: str, dtype: torch.dtype, **options: Any) -> tuple[nn.RNNBase, nn.RNNBase]:
-    """The layer of PyTorch and Elman's, with the same weights."""
-    name, own = KINDS[kind]
-    theirs = getattr(nn, name)(X, H, dtype=dtype, **own, **options)
-    ours = getattr(elman.nn, name)(X, H, dtype=dtype, backend=backend, **own, **options)
-    ours.load_state_dict(theirs.state_dict(), strict=True)
-    return theirs, ours
-
-
-def values(output: Tensor | PackedSequence) -> Tensor:
-    return output.data if isinstance(output, PackedSequence) else output
-
-
-def state_for(layer: nn.RNNBase, dtype: torch.dtype, batched: bool) -> list[Tensor]:
-    count = layer.num_layers * (2 if layer.bidirectional else 1)
-    sizes = [layer.proj_size or H] + [H] * (layer.mode == "LSTM")
-    return [torch.randn((count, B, size) if batched else (count, size), dtype=dtype) for size in sizes]
-
-
-def result(layer: nn.RNNBase, layout: str, x: Tensor, state: list[Tensor]) -> dict[str, Tensor]:
-    """Output, final states and the gradients of a loss that weighs each of their numbers differently."""
-    x = x.clone().requires_grad_()
-    state = [part.clone().requires_grad_() for part in state]
-    input: Tensor | PackedSequence = x
-    if layout in LENGTHS:
-        input = pack_padded_sequence(x, LENGTHS[layout], enforce_sorted=layout == "packed")
-    output, final = layer(input, tuple(state) if len(state) == 2 else state[0])
-    results = {"output": values(output)}
-    results |= {f"final {i}": part for i, part in enumerate(final if len(state) == 2 else [final])}
-    layer.zero_grad()
-    sum((v * torch.linspace(-1, 2, v.numel(), dtype=v.dtype).view(v.shape)).sum() for v in results.values()).backward()
-    gradients = {"d input": x.grad, **{f"d state {i}": part.grad for i, part in enumerate(state)}}
-    gradients |= {f"d {name}": p.grad for name, p in layer.named_parameters()}
-    return {**results, **{name: g for name, g in gradients.items() if g is not None}}
+BACKENDS = ["torch", "cells"] + ["compiled"] * kernels.available()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("bidirectional", [False, True], ids=["one way", "two ways"])
 @pytest.mark.parametrize("num_layers", [1, 2, 3, 4])
-@pytest.mark.parametrize("backend", ["torch", "cells"])
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_equals_torch(
     kind: str, backend: str, num_layers: int, bidirectional: bool, layout: str, dtype: torch.dtype
@@ -71,10 +30,10 @@ def test_equals_torch(
     torch.manual_seed(num_layers)
     for bias in (True, False) if dtype == torch.float64 else (True,):
         options = {"num_layers": num_layers, "bidirectional": bidirectional, "bias": bias}
-        theirs, ours = pair(kind, backend, dtype, batch_first=layout == "batch first", **options)
+        theirs, ours = pair(kind, backend, dtype, X, H, batch_first=layout == "batch first", **options)
         shape = {"batch first": (B, T, X), "unbatched": (T, X)}.get(layout, (T, B, X))
-        x, state = torch.randn(shape, dtype=dtype), state_for(theirs, dtype, layout != "unbatched")
-        expected, got = result(theirs, layout, x, state), result(ours, layout, x, state)
+        x, state = torch.randn(shape, dtype=dtype), state_for(theirs, dtype, None if layout == "unbatched" else B)
+        expected, got = (result(layer, x, state, LENGTHS.get(layout)) for layer in (theirs, ours))
         assert expected.keys() == got.keys()
         for name, value in expected.items():
             close, relative = (1e-5, 1e-4) if dtype == torch.float32 else (1e-10, 1e-10)
@@ -84,9 +43,9 @@ def test_equals_torch(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("backend", ["torch", "cells"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_zeros_are_the_state_where_none_is_given(kind: str, backend: str) -> None:
-    theirs, ours = pair(kind, backend, torch.float64, num_layers=2, bidirectional=True)
+    theirs, ours = pair(kind, backend, torch.float64, X, H, num_layers=2, bidirectional=True)
     sequences = [torch.randn(length, X, dtype=torch.float64) for length in (1, 4, 2)]
     packed = pack_sequence(sequences, enforce_sorted=False)
     for input in (packed, torch.randn(T, B, X, dtype=torch.float64), sequences[1]):
@@ -96,12 +55,12 @@ def test_zeros_are_the_state_where_none_is_given(kind: str, backend: str) -> Non
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_state_dict_goes_both_ways(kind: str) -> None:
-    theirs, ours = pair(kind, "auto", torch.float32, num_layers=2, bidirectional=True)
+    theirs, ours = pair(kind, "auto", torch.float32, X, H, num_layers=2, bidirectional=True)
     theirs.load_state_dict(ours.state_dict(), strict=True)
     assert list(ours.state_dict()) == list(theirs.state_dict())
 
 
-@pytest.mark.parametrize("backend", ["torch", "cells"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_copies_and_pickles_compute_the_same(backend: str) -> None:
     layer = elman.nn.LSTM(X, H, num_layers=2, backend=backend, weight_dropout=0.5).eval()
     x = torch.randn(T, B, X)
@@ -111,7 +70,7 @@ def test_copies_and_pickles_compute_the_same(backend: str) -> None:
         assert (twin.backend, twin.weight_dropout) == (backend, 0.5)
 
 
-@pytest.mark.parametrize("backend", ["torch", "cells"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_works_without_gradients_and_inside_other_modules(backend: str) -> None:
     class Tagger(nn.Module):
         def __init__(self) -> None:
@@ -134,9 +93,10 @@ def test_works_without_gradients_and_inside_other_modules(backend: str) -> None:
     assert isinstance(tagger.encoder, nn.GRU)
 
 
-def test_dropout_between_layers_is_torchs_in_the_cells_too() -> None:
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_dropout_between_layers_is_torchs(backend: str) -> None:
     x = torch.randn(T, B, X, dtype=torch.float64)
-    layers = pair("lstm", "cells", torch.float64, num_layers=3, dropout=0.5)
+    layers = pair("lstm", backend, torch.float64, X, H, num_layers=3, dropout=0.5)
     outputs = []
     for layer in layers:
         torch.manual_seed(7)
@@ -144,14 +104,15 @@ def test_dropout_between_layers_is_torchs_in_the_cells_too() -> None:
     torch.testing.assert_close(outputs[0], outputs[1], atol=1e-12, rtol=0)
 
 
-def test_cells_backend_draws_no_random_numbers() -> None:
-    layer, x = elman.nn.LSTM(X, H, backend="cells"), torch.randn(T, B, X)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_draws_no_random_numbers(backend: str) -> None:
+    layer, x = elman.nn.LSTM(X, H, backend=backend), torch.randn(T, B, X)
     before = torch.get_rng_state()
     layer(x)
     assert torch.equal(torch.get_rng_state(), before)
 
 
-@pytest.mark.parametrize("backend", ["torch", "cells"])
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
 def test_weight_dropout(name: str, backend: str) -> None:
     options = {"num_layers": 2, "bidirectional": True, "weight_dropout": 0.5, "backend": backend}
@@ -175,7 +136,7 @@ def test_weight_dropout_of_one_switches_the_recurrence_off() -> None:
     torch.testing.assert_close(layer(x)[0], alone)
 
 
-@pytest.mark.parametrize("backend", ["torch", "cells"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_wrong_shapes_raise_as_in_torch(backend: str) -> None:
     layer = elman.nn.LSTM(X, H, backend=backend)
     good, h = torch.zeros(T, B, X), torch.zeros(1, B, H)
@@ -196,7 +157,7 @@ def test_wrong_shapes_raise_as_in_torch(backend: str) -> None:
 
 
 def test_wrong_options_raise() -> None:
-    with pytest.raises(ValueError, match="unknown backend 'fast', known are: auto, torch, cells"):
+    with pytest.raises(ValueError, match="unknown backend 'fast', known are: auto, torch, cells, compiled"):
         elman.nn.GRU(X, H, backend="fast")
     with pytest.raises(ValueError, match="weight_dropout must be a number from 0 to 1"):
         elman.nn.GRU(X, H, weight_dropout=2)

@@ -19,7 +19,7 @@ def spelled(data: Tensor) -> str:
 class Counter(Cell):
     """Counts the steps of each sequence."""
 
-    gates = 1
+    blocks = 1
 
     def project(self, x: Tensor) -> Tensor:
         return torch.ones_like(x)

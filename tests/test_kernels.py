@@ -1,0 +1,245 @@
+"""The compiled module itself: which instruction sets, what it refuses, the lock it lets go of."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from threading import Event, Thread
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from elman import kernels
+from elman.errors import UserError
+
+needs_kernels = pytest.mark.skipif(not kernels.available(), reason="Elman was built without its kernels")
+
+LEVELS = ["baseline", "avx2", "avx512"]
+
+
+def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=120)
+
+
+@needs_kernels
+def test_instruction_sets_rise_from_the_baseline() -> None:
+    found = kernels.instruction_sets()
+    assert found == [level for level in LEVELS if level in found]
+    assert found[0] == "baseline"
+    assert kernels.instruction_set() in found
+
+
+@needs_kernels
+def test_use_chooses_one_and_refuses_others() -> None:
+    before = kernels.instruction_set()
+    try:
+        for name in kernels.instruction_sets():
+            kernels.use(name)
+            assert kernels.instruction_set() == name
+    finally:
+        kernels.use(str(before))
+    with pytest.raises(
+        UserError, match=f"'mmx', and this machine's kernels are: {', '.join(kernels.instruction_sets())}"
+    ):
+        kernels.use("mmx")
+    with pytest.raises(ValueError, match="mmx"):
+        kernels.native.use("mmx")
+    assert kernels.instruction_set() == before
+
+
+@needs_kernels
+def test_the_environment_forces_a_lower_set() -> None:
+    shown = "from elman import kernels; print(kernels.instruction_set())"
+    assert python(shown, ELMAN_ISA="baseline").stdout.strip() == "baseline"
+    wrong = python(shown, ELMAN_ISA="sse9")
+    assert wrong.returncode != 0
+    *_, sentence = wrong.stderr.strip().splitlines()
+    known = ", ".join(kernels.instruction_sets())
+    assert sentence == f"elman.errors.UserError: ELMAN_ISA is 'sse9', and this machine's kernels are: {known}"
+
+
+def test_without_the_module_everything_runs_on_torch() -> None:
+    done = python(
+        """
+import sys
+sys.modules["elman._kernels"] = None
+import torch
+import elman.nn
+from elman import kernels
+
+assert not kernels.available() and kernels.missing
+assert kernels.instruction_sets() == [] and kernels.instruction_set() is None
+layer = elman.nn.LSTM(3, 4, num_layers=2, bidirectional=True)
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+x, losses = torch.randn(5, 2, 3), []
+for _ in range(3):
+    optimizer.zero_grad()
+    losses.append(layer(x)[0].square().mean())
+    losses[-1].backward()
+    optimizer.step()
+assert losses[-1] < losses[0]
+try:
+    elman.nn.LSTM(3, 4, backend="compiled")(x)
+except RuntimeError as error:
+    print(error)
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("the compiled kernels are not there (")
+    assert "backend='auto'" in done.stdout
+
+
+def call(cell: str = "LSTM", backward: bool = False, **changes: Any) -> dict[str, Any]:
+    """The arguments of a right call: two directions, 3 sequences of 4 steps and fewer, projected from 6 to 5."""
+    sizes, hidden, size = [3, 3, 2, 1], 6, 5
+    rows, gates = sum(sizes), 4 * hidden
+    shapes = {"weight_hh": (gates, size), "weight_hr": (size, hidden), "gates": (rows, gates), "c": (3, hidden)}
+    shapes |= {"before": (rows, size), "cells": (rows, hidden), "inner": (rows, hidden)}
+    if backward:
+        shapes |= {"d_gates": (rows, gates), "d_h": (3, size), "d_c": (3, hidden), "d_hidden": (rows, size)}
+    else:
+        shapes |= {"h": (3, size), "bias": (1, gates)}
+    directions = [{name: np.full(shape, 0.25) for name, shape in shapes.items()} for _ in range(2)]
+    given = {"backward": backward, "mode": cell, "hidden": hidden, "output_size": size, "threads": 2}
+    given |= {"batch_sizes": sizes, "output": np.zeros((rows, 2 * size)), "directions": directions}
+    return given | changes
+
+
+BREAKS: dict[str, Callable[[np.ndarray], Any]] = {
+    "missing": lambda a: None,
+    "another type": lambda a: a.astype(np.float32),
+    "whole numbers": lambda a: a.astype(np.int64),
+    "a row too many": lambda a: np.zeros((len(a) + 1, a.shape[1])),
+    "a column too few": lambda a: np.zeros((len(a), a.shape[1] - 1)),
+    "no rows": lambda a: a[:0],
+    "flat": lambda a: a.reshape(-1),
+    "transposed memory": lambda a: np.asfortranarray(a) if len(a) > 1 else np.zeros((2, a.shape[1]))[::2, ::-1],
+    "every other column": lambda a: np.zeros((len(a), 2 * a.shape[1]))[:, ::2],
+    "read only": lambda a: np.broadcast_to(a[:1], a.shape),
+    "no tensor": lambda a: "weights",
+}
+
+
+@needs_kernels
+@pytest.mark.parametrize("backward", [False, True], ids=["forward", "backward"])
+def test_a_right_call_runs(backward: bool) -> None:
+    given = call(backward=backward)
+    kernels.native.recurrence(**given)
+    result = given["directions"][0]["d_gates"] if backward else given["output"]
+    assert np.isfinite(result).all() and len(np.unique(result)) > 1
+
+
+@needs_kernels
+@pytest.mark.parametrize("broken", BREAKS)
+@pytest.mark.parametrize("backward", [False, True], ids=["forward", "backward"])
+def test_wrong_tensors_are_refused_by_name(backward: bool, broken: str) -> None:
+    optional = {"bias", "before", "inner"} | (set() if backward else {"cells"})
+    for direction in (0, 1):
+        for name in call(backward=backward)["directions"][direction]:
+            if broken == "missing" and name in optional:
+                continue
+            if backward and name == "inner":  # nothing that the way back needs
+                continue
+            given = call(backward=backward)
+            given["directions"][direction][name] = BREAKS[broken](given["directions"][direction][name])
+            with pytest.raises(ValueError, match=f"^{name} "):
+                kernels.native.recurrence(**given)
+
+
+@needs_kernels
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"mode": "CNN"},
+        {"mode": "GRU"},
+        {"mode": "RNN_TANH"},
+        {"hidden": 0},
+        {"hidden": 7},
+        {"hidden": 2**31 - 1},
+        {"output_size": -1},
+        {"output_size": 4},
+        {"batch_sizes": []},
+        {"batch_sizes": [3, 3, 2]},
+        {"batch_sizes": [3, 3, 3, 1]},
+        {"batch_sizes": [2, 3, 3, 1]},
+        {"batch_sizes": [3, 3, 3, 0]},
+        {"batch_sizes": [5, 5, 0, -1]},
+        {"batch_sizes": [2**62] * 4},
+        {"directions": []},
+        {"output": np.zeros(90)},
+        {"output": np.zeros((9, 5))},
+        {"output": np.zeros((9, 10), dtype=np.float32)},
+        {"output": np.zeros((9, 10), dtype=np.int32)},
+        {"output": np.zeros((9, 10), order="F")},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("backward", [False, True], ids=["forward", "backward"])
+def test_wrong_calls_are_refused(backward: bool, changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        kernels.native.recurrence(**call(backward=backward, **changes))
+
+
+@needs_kernels
+def test_three_directions_and_other_types_are_refused() -> None:
+    given = call()
+    with pytest.raises(ValueError, match="one or two"):
+        kernels.native.recurrence(**given | {"directions": given["directions"] * 2})
+    for wrong in ({"batch_sizes": 3}, {"output": None}, {"output": "no"}, {"directions": [1]}, {"hidden": "6"}):
+        with pytest.raises(TypeError):
+            kernels.native.recurrence(**given | wrong)
+
+
+@pytest.fixture
+def no_switching() -> Iterator[None]:
+    """Python's threads take turns only where one lets go of the lock by itself."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@needs_kernels
+def test_other_python_threads_go_on_meanwhile(no_switching: None) -> None:
+    size, steps, batch = 192, 100, 16
+    state, weights = np.zeros((batch, size)), np.full((size, size), 1e-3)
+    direction = {"weight_hh": weights, "gates": np.ones((steps * batch, size)), "h": state}
+    given = {"backward": False, "mode": "RNN_TANH", "hidden": size, "output_size": size, "threads": 1}
+    given |= {"batch_sizes": [batch] * steps, "output": np.zeros((steps * batch, size)), "directions": [direction]}
+    ticks, done = [0], Event()
+
+    def tick() -> None:
+        while not done.is_set():
+            ticks[0] += 1
+            time.sleep(1e-4)  # lets go of the lock, and needs it again
+
+    ticker = Thread(target=tick)
+    ticker.start()
+    try:
+        during = 0
+        for _ in range(200):  # one call is enough, unless the machine is busy
+            before = ticks[0]
+            kernels.native.recurrence(**given)
+            during = ticks[0] - before
+            if during:
+                break
+    finally:
+        done.set()
+        ticker.join()
+    assert during > 0
+
+
+@needs_kernels
+def test_threads_are_as_many_as_torchs() -> None:
+    before = torch.get_num_threads()
+    try:
+        for count in (1, 3):
+            torch.set_num_threads(count)
+            assert kernels.threads() == count
+    finally:
+        torch.set_num_threads(before)
+    assert kernels.native.thread_library()
