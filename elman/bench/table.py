@@ -1,0 +1,150 @@
+"""Showing what was measured: a table on a terminal, aligned text elsewhere; and how far the work is."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from elman.bench import layers, streaming
+
+PLAIN_SECONDS = 10.0  # off a terminal, at most one line in so many seconds
+Item = TypeVar("Item")
+
+
+@dataclass
+class Grid:
+    """Rows of text under headings; the first `words` columns are words, the others numbers.
+
+    >>> print(Grid(["who", "ms"], [["torch", "10.2"], ["elman", "4.8"]], words=1))
+    who      ms
+    torch  10.2
+    elman   4.8
+    """
+
+    headings: list[str]
+    rows: list[list[str]] = field(default_factory=list)
+    words: int = 1
+
+    def __str__(self) -> str:
+        widths = [max(map(len, column)) for column in zip(self.headings, *self.rows, strict=True)]
+        return "\n".join("  ".join(self._cells(row, widths)).rstrip() for row in (self.headings, *self.rows))
+
+    def _cells(self, row: list[str], widths: list[int]) -> Iterator[str]:
+        for place, (text, width) in enumerate(zip(row, widths, strict=True)):
+            yield text.ljust(width) if place < self.words else text.rjust(width)
+
+    def show(self, console: Console, title: str) -> None:
+        """Print it, in colours where there is a terminal."""
+        if not console.is_terminal:
+            console.print(f"\n{title}\n{self}", markup=False, highlight=False, soft_wrap=True)
+            return
+        table = Table(title=title, title_justify="left", title_style="bold", box=None, header_style="bold")
+        for place, heading in enumerate(self.headings):
+            table.add_column(heading, justify="left" if place < self.words else "right", no_wrap=True)
+        for row in self.rows:
+            table.add_row(*row)
+        console.print()
+        console.print(table)
+
+
+def follow(items: Iterator[Item], total: int, console: Console) -> Iterator[Item]:
+    """Hand the items on as they come, and show how many there are still to be."""
+    if console.is_terminal:
+        bar = Progress(
+            TextColumn("measuring"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console
+        )
+        bar.live.transient = True
+        with bar:
+            yield from bar.track(items, total=total)
+        return
+    started = said = time.monotonic()
+    for done, item in enumerate(items, start=1):
+        now = time.monotonic()
+        if now - said >= PLAIN_SECONDS and done < total:
+            said = now
+            left = (now - started) / done * (total - done)
+            console.print(f"{done} of {total} measured, {left:.0f} s left", markup=False, highlight=False)
+        yield item
+
+
+def show_layers(report: layers.Report, console: Console) -> None:
+    """Every row, the means, the peak, and what PyTorch's product does between the calls."""
+    peers = [who for who in ("torch", "elman", "jax") if any(who in row.seconds for row in report.rows)]
+    jax = ["x jax"] if "jax" in peers else []
+    headings = ["pass", "layout", "cell", "H/B/T", "directions", *(f"{who} GFLOP/s" for who in peers), "x torch", *jax]
+    grid = Grid([*headings, "of peak"], words=4)
+    for row in report.rows:
+        case = row.case
+        speeds = [f"{row.gflops(who):.1f}" for who in peers]
+        ratios = [f"{row.ratio(who):.2f}" for who in peers if who != "elman"]
+        name = [_pass(case.backward), _layout(case.packed), case.cell, f"{case.hidden}/{case.batch}/{case.steps}"]
+        grid.rows.append([*name, str(case.directions), *speeds, *ratios, f"{row.gflops('elman') / report.peak:.0%}"])
+    grid.show(console, f"Layers, {_where(report.facts)}")
+    means = Grid(["pass", "layout", "cell", "directions", "x torch", *jax], words=3)
+    against_jax = report.means("jax")
+    for group, mean in report.means().items():
+        cell, directions, packed, backward = group
+        more = [f"{against_jax[group]:.2f}"] if jax else []
+        means.rows.append([_pass(backward), _layout(packed), cell, str(directions), f"{mean:.2f}", *more])
+    means.show(console, "Geometric means over the shapes")
+    _say(console, f"\nThe peak, a large product of PyTorch's: {report.peak:.0f} GFLOP/s.")
+    product = Grid(["a product of PyTorch's", "best µs", "median µs"])
+    whose = {"alone": "alone", "torch": "after torch.nn.GRU", "elman": "after elman.nn.GRU"}
+    for kind, found in report.product.items():
+        product.rows.append([whose[kind], f"{found['best']:.0f}", f"{found['median']:.0f}"])
+    product.show(console, "Whether PyTorch gets slower beside the kernels")
+
+
+def show_streaming(report: streaming.Report, console: Console) -> None:
+    """A row for each writer of each model, and who could not be asked."""
+    headings = [
+        "writer",
+        "hidden",
+        "layers",
+        "streams",
+        "tokens/s",
+        "µs a token",
+        "x nn.LSTM",
+        "x ONNX",
+        "of bandwidth",
+    ]
+    grid = Grid(headings)
+    for row in report.rows:
+        for who, speed in row.tokens_per_second.items():
+            share = row.of_bandwidth.get(who)
+            grid.rows.append(
+                [
+                    *(who, str(row.case.hidden), str(row.case.layers), str(row.case.streams)),
+                    *(f"{speed:,.0f}", f"{1e6 / speed:.1f}"),
+                    *(_times(row.ratio(who, peer)) for peer in (streaming.LSTM, streaming.ONNX)),
+                    f"{share:.0%}" if share is not None else "",
+                ]
+            )
+    grid.show(console, f"Streaming, {_where(report.facts)}")
+    for line in report.skipped:
+        _say(console, line)
+
+
+def _where(facts: dict[str, object]) -> str:
+    count = facts["threads"]
+    return f"{count} thread{'s' if count != 1 else ''} of {facts['processor']}, {facts['instruction_set']}"
+
+
+def _pass(backward: bool) -> str:
+    return "forward+backward" if backward else "forward"
+
+
+def _layout(packed: bool) -> str:
+    return "packed" if packed else "padded"
+
+
+def _times(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.1f}"
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,65 @@
+"""`elman bench`: Elman's speed beside its peers' and the machine's own limit."""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+
+bench_app = typer.Typer(help="Speed beside that of peers, and of the machine.", no_args_is_help=True)
+
+QUICK = typer.Option(False, "--quick", help="Fewer rows, less time on each.")
+SECONDS = typer.Option(None, "--seconds", min=0.0, help="How long to measure each row.")
+THREADS = typer.Option(None, "--threads", min=1, help="For all that are compared; PyTorch's number unless given.")
+JSON = typer.Option(None, "--json", metavar="FILE", help="Write everything as JSON; - is standard output.")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Put the command in its place."""
+    app.add_typer(bench_app, name="bench")
+
+
+@bench_app.command("layers")
+def bench_layers(
+    cell: list[str] = typer.Option([], "--cell", help="rnn, gru or lstm, all three unless given; may be repeated."),
+    quick: bool = QUICK,
+    seconds: float | None = SECONDS,
+    threads: int | None = THREADS,
+    json_file: str | None = JSON,
+) -> None:
+    """RNN, GRU and LSTM, forward and backward, against torch.nn and JAX."""
+    from elman.bench import layers, table
+
+    watch = partial(table.follow, console=Console(stderr=True))
+    report = layers.run(cell, quick=quick, seconds=seconds, threads=threads, follow=watch)
+    if json_file != "-":
+        table.show_layers(report, Console())
+    _write(report.record(), json_file)
+
+
+@bench_app.command("streaming")
+def bench_streaming(
+    quick: bool = QUICK,
+    seconds: float | None = SECONDS,
+    threads: int | None = THREADS,
+    json_file: str | None = JSON,
+) -> None:
+    """A character model that writes, against loops in PyTorch and ONNX Runtime."""
+    from elman.bench import streaming, table
+
+    watch = partial(table.follow, console=Console(stderr=True))
+    report = streaming.run(quick=quick, seconds=seconds, threads=threads, follow=watch)
+    if json_file != "-":
+        table.show_streaming(report, Console())
+    _write(report.record(), json_file)
+
+
+def _write(record: dict[str, Any], json_file: str | None) -> None:
+    from elman.files import write_json
+
+    if json_file == "-":
+        typer.echo(json.dumps(record, indent=2))
+    elif json_file is not None:
+        write_json(Path(json_file), record)

@@ -1,0 +1,64 @@
+"""`elman bench` by the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from elman import kernels
+from elman.bench import layers, machine, streaming
+from tests.cli.invoke import invoke
+
+compiled = pytest.mark.skipif(not kernels.available(), reason="the compiled kernels are not installed")
+TINY = ("--quick", "--seconds", "0", "--threads", "1")
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layers, "SHAPES", ((8, 2, 4), (6, 3, 5)))
+    monkeypatch.setattr(streaming, "HIDDEN", (8,))
+    monkeypatch.setattr(machine, "PRODUCT_SIZE", 64)
+    monkeypatch.setattr(machine, "READ_BYTES", 2**16)
+
+
+@compiled
+def test_layers_as_a_table_and_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "layers.json"
+    code, out, error = invoke("bench", "layers", "--cell", "gru", "--cell", "rnn", "--json", str(file), *TINY)
+    assert code == 0, error
+    assert "6/3/5" in out
+    assert "Geometric means" in out
+    record = json.loads(file.read_text())
+    assert {row["cell"] for row in record["rows"]} == {"rnn", "gru"}
+    assert len(record["rows"]) == 2 * 2 * 2 * 2
+
+
+@compiled
+def test_streaming_as_json_alone() -> None:
+    code, out, error = invoke("bench", "streaming", "--json", "-", *TINY)
+    assert code == 0, error
+    record = json.loads(out)
+    assert [row["hidden"] for row in record["rows"]] == [8]
+
+
+@compiled
+def test_streaming_as_a_table() -> None:
+    code, out, error = invoke("bench", "streaming", *TINY)
+    assert code == 0, error
+    assert "Elman int8" in out
+
+
+def test_a_cell_that_is_not_there() -> None:
+    code, _, error = invoke("bench", "layers", "--cell", "grru")
+    assert code == 2
+    if kernels.available():
+        assert "did you mean 'gru'?" in error
+
+
+def test_without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernels, "native", None)
+    monkeypatch.setattr(kernels, "missing", "no compiler was found")
+    for what in ("layers", "streaming"):
+        code, out, error = invoke("bench", what)
+        assert (code, out) == (2, "")
+        assert "no compiler was found" in error
