@@ -1,9 +1,11 @@
 """A model is a folder: config.json, model.safetensors, tokenizer.json, metrics.json, README.md. Nothing is pickled."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
@@ -73,12 +75,17 @@ def weights_of(network: nn.Module) -> dict[str, Tensor]:
 
 def load_weights(network: nn.Module, folder: Path) -> None:
     """Fill `network` with the folder's weights; every name and shape must match."""
-    weights, expected = read_weights(folder), weights_of(network)
+    fill(network, {name: tensor.numpy() for name, tensor in read_weights(folder).items()}, folder)
+
+
+def fill(network: nn.Module, weights: Mapping[str, np.ndarray], folder: Path) -> None:
+    """Fill `network` with weights that were read from a folder; every name and shape must match."""
+    expected = weights_of(network)
     for name in sorted(weights.keys() | expected.keys()):
-        if name not in weights or name not in expected or weights[name].shape != expected[name].shape:
+        if name not in weights or name not in expected or weights[name].shape != tuple(expected[name].shape):
             raise UserError(
                 f"the weights in {folder} do not fit its config.json: '{name}' is missing or of another shape"
             )
     with torch.no_grad():
         for name, tensor in expected.items():
-            tensor.copy_(weights[name])
+            tensor.copy_(torch.from_numpy(weights[name]))

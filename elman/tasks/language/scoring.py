@@ -1,7 +1,8 @@
 """How a language model reads encoded text: the loss of a training batch, and the score of every token."""
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
@@ -10,6 +11,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from elman.corpora.batches import Batch, Ids, Reversed, reverse_line, stack_lines, stack_windows
 from elman.nn.language import LanguageNetwork
+from elman.runtime import Engine
 
 CONTEXT = 256  # tokens a stream reads, unscored, before the part that it scores
 PART = 2048  # tokens of a long text that one stream scores, at least
@@ -48,36 +50,111 @@ def hidden_and_targets(
 
 
 def _stream_hidden(network: LanguageNetwork, batch: Batch, state: Any, tower: int) -> tuple[Tensor, Any]:
-    """A window, in pieces where documents begin inside it: there the state of their rows starts anew."""
+    """What the softmax sees of a window (B x T x H), and the state after it."""
+    found = []
+    for piece, rows in _pieces(batch):
+        state = network.forget(state, rows, tower) if rows is not None else state
+        hidden, state = network.hidden(batch.inputs[:, piece], state, tower=tower)
+        found.append(hidden)
+    return torch.cat(found, dim=1) if len(found) > 1 else found[0], state
+
+
+def _pieces(batch: Batch) -> Iterator[tuple[slice, Tensor | None]]:
+    """A window's parts between the places where documents begin, with the rows whose state starts anew there."""
     cuts = sorted({0, *batch.resets})
-    pieces = []
     for start, stop in zip(cuts, [*cuts[1:], batch.inputs.shape[1]], strict=True):
-        if start in batch.resets:
-            state = network.forget(state, batch.resets[start], tower)
-        hidden, state = network.hidden(batch.inputs[:, start:stop], state, tower=tower)
-        pieces.append(hidden)
-    return torch.cat(pieces, dim=1) if len(pieces) > 1 else pieces[0], state
+        yield slice(start, stop), batch.resets.get(start)
+
+
+class Reader(Protocol):
+    """What reads windows and lines and says how likely each of their tokens was."""
+
+    def window(self, batch: Batch, state: Any) -> tuple[np.ndarray, Any]:
+        """The log-probability of each target (B x T), and the state after the window; documents begin where told."""
+
+    def lines(self, batch: Batch) -> np.ndarray:
+        """The log-probability of each target of whole lines (B x T, whatever behind their ends)."""
+
+    def forget(self, state: Any, rows: Tensor) -> Any:
+        """The state with some rows put back to the beginning."""
+
+
+class NetworkReader:
+    """A network; it leaves no gradient."""
+
+    def __init__(self, network: LanguageNetwork, tower: int = 0) -> None:
+        self.network, self.tower = network, tower
+
+    @torch.no_grad()
+    def window(self, batch: Batch, state: Any) -> tuple[np.ndarray, Any]:
+        """Documents begin where told."""
+        hidden, state = _stream_hidden(self.network, batch, state, self.tower)
+        values = self.network.softmax.target_log_probs(hidden.flatten(0, 1), batch.targets.flatten())
+        return values.view(batch.targets.shape).double().numpy(), state
+
+    @torch.no_grad()
+    def lines(self, batch: Batch) -> np.ndarray:
+        """Packed: nothing is computed behind a line's end."""
+        assert batch.lengths is not None
+        hidden, _ = self.network.hidden_of_lines(batch.inputs, batch.lengths, labels=batch.labels, tower=self.tower)
+        packed = pack_padded_sequence(batch.targets, batch.lengths, batch_first=True, enforce_sorted=False)
+        values = packed._replace(data=self.network.softmax.target_log_probs(hidden, packed.data))
+        table, _ = torch.nn.utils.rnn.pad_packed_sequence(values, batch_first=True)
+        return table.double().numpy()
+
+    def forget(self, state: Any, rows: Tensor) -> Any:
+        """Back to the beginning."""
+        return self.network.forget(state, rows, self.tower)
+
+
+class EngineReader:
+    """The compiled engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def window(self, batch: Batch, state: Any) -> tuple[np.ndarray, Any]:
+        """Documents begin where told."""
+        inputs, targets = batch.inputs.numpy(), batch.targets.numpy()
+        found = np.empty(targets.shape)
+        for piece, rows in _pieces(batch):
+            state = self.forget(state, rows) if rows is not None else state
+            found[:, piece], state = self.engine.log_probs(inputs[:, piece], targets[:, piece], state)
+        return found, state
+
+    def lines(self, batch: Batch) -> np.ndarray:
+        """Lines of like length stand together, so little is read behind their ends."""
+        labels = None if batch.labels is None else batch.labels.numpy()
+        return self.engine.log_probs(batch.inputs.numpy(), batch.targets.numpy(), None, labels)[0]
+
+    def forget(self, state: Any, rows: Tensor) -> Any:
+        """Back to the beginning; None is there already."""
+        return None if state is None else self.engine.forget(state, rows.tolist())
+
+
+def text_log_probs(reader: Reader, ids: Ids, reading: Reading, *, backward: bool = False) -> np.ndarray:
+    """The log-probability of every token, in the order of the text."""
+    if reading.unit == "line":
+        return _score_lines(reader, ids, reading, backward)
+    if backward:
+        turned = Reversed(ids)
+        return turned.in_text_order(_score_stream(reader, turned, reading))
+    return _score_stream(reader, ids, reading)
 
 
 def network_log_probs(
     network: LanguageNetwork, ids: Ids, reading: Reading, *, backward: bool = False, tower: int = 0
 ) -> np.ndarray:
-    """The log-probability of every token, in the order of the text. Leaves no gradient and uses no dropout."""
+    """The same by a network, without its dropout."""
     was_training = network.training
     network.eval()
     try:
-        with torch.no_grad():
-            if reading.unit == "line":
-                return _score_lines(network, ids, reading, backward, tower)
-            if backward:
-                turned = Reversed(ids)
-                return turned.in_text_order(_score_stream(network, turned, reading, tower))
-            return _score_stream(network, ids, reading, tower)
+        return text_log_probs(NetworkReader(network, tower), ids, reading, backward=backward)
     finally:
         network.train(was_training)
 
 
-def _score_stream(network: LanguageNetwork, ids: Ids, reading: Reading, tower: int) -> np.ndarray:
+def _score_stream(reader: Reader, ids: Ids, reading: Reading) -> np.ndarray:
     """Long texts are divided among several streams, each of which first reads what stands before its part."""
     scores = np.empty(len(ids))
     streams = int(np.clip(len(ids) // PART, 1, STREAMS))
@@ -92,31 +169,23 @@ def _score_stream(network: LanguageNetwork, ids: Ids, reading: Reading, tower: i
         if offset < 0:
             starts = np.maximum(starts, 0)
         elif offset == 0 and context:
-            state = network.forget(state, torch.tensor([0]), tower)
+            state = reader.forget(state, torch.tensor([0]))
         batch = stack_windows(ids, starts, length, reading.start_id, reading.reset_documents)
-        hidden, state = _stream_hidden(network, batch, state, tower)
+        values, state = reader.window(batch, state)
         if offset >= 0:
-            values = network.softmax.target_log_probs(hidden.flatten(0, 1), batch.targets.flatten())
-            for start, row in zip(starts, values.view(streams, length).double().numpy(), strict=True):
+            for start, row in zip(starts, values, strict=True):
                 scores[start : start + length] = row
     return scores
 
 
-def _score_lines(
-    network: LanguageNetwork, ids: Ids, reading: Reading, backward: bool, tower: int, size: int = 128
-) -> np.ndarray:
+def _score_lines(reader: Reader, ids: Ids, reading: Reading, backward: bool, size: int = 128) -> np.ndarray:
     scores = np.empty(len(ids))
     ends = np.append(ids.documents[1:], len(ids))
     order = np.argsort(ends - ids.documents, kind="stable")  # lines of like length together
     for first in range(0, len(order), size):
         rows = order[first : first + size]
-        batch = stack_lines(ids, rows, reading.start_id, backward)
-        assert batch.lengths is not None
-        hidden, _ = network.hidden_of_lines(batch.inputs, batch.lengths, labels=batch.labels, tower=tower)
-        packed = pack_padded_sequence(batch.targets, batch.lengths, batch_first=True, enforce_sorted=False)
-        values = packed._replace(data=network.softmax.target_log_probs(hidden, packed.data))
-        table, _ = torch.nn.utils.rnn.pad_packed_sequence(values, batch_first=True)
-        for row, line in zip(rows, table.double().numpy(), strict=True):
+        table = reader.lines(stack_lines(ids, rows, reading.start_id, backward))
+        for row, line in zip(rows, table, strict=True):
             found = line[: ends[row] - ids.documents[row]]
             scores[ids.documents[row] : ends[row]] = reverse_line(found) if backward else found
     return scores
