@@ -8,10 +8,11 @@ print(model.generate("ROMEO:", length=200)[0])
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "evaluate", "fit", "load"]
+__all__ = ["__version__", "compare", "evaluate", "fit", "load"]
 
 if TYPE_CHECKING:
     from elman.tasks import evaluate, fit, load
+    from elman.tasks.compare import compare
 
 
 def __getattr__(name: str) -> Any:
@@ -20,4 +21,8 @@ def __getattr__(name: str) -> Any:
         import elman.tasks
 
         return getattr(elman.tasks, name)
+    if name == "compare":
+        from elman.tasks.compare import compare
+
+        return compare
     raise AttributeError(f"module 'elman' has no attribute {name!r}")

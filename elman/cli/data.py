@@ -22,14 +22,14 @@ def add_to(app: typer.Typer) -> None:
 @data_app.command("list")
 def list_corpora(data_dir: Path | None = DATA_DIR) -> None:
     """Every corpus, and whether it is on this machine."""
-    from elman.corpora.catalogue import CATALOGUE, find_file
+    from elman.corpora.catalogue import is_here
+    from elman.corpora.entries import CATALOGUE
 
     table = Table("name", "what", "for", "licence", "here", box=None, header_style="bold")
     for entry in CATALOGUE.values():
-        here = all(find_file(entry, file, data_dir) for file in entry.files)
-        table.add_row(
-            entry.name, entry.description, ", ".join(entry.tasks), entry.licence, "yes" if here else "to be fetched"
-        )
+        missing = "to be fetched" if entry.files else r"pip install elman\[demo]"  # \[ is no mark-up
+        here = "yes" if is_here(entry, data_dir) else missing
+        table.add_row(entry.name, entry.description, ", ".join(entry.tasks), entry.licence, here)
     Console().print(table)
 
 
@@ -49,7 +49,7 @@ def show_info(
     for split, about in facts["splits"].items():
         sizes = ", ".join(f"{about[key]:,} {key}" for key in ("bytes", "characters", "lines") if key in about)
         files = about["files"]
-        shown = files[0] if len(files) == 1 else f"{len(files)} files"
+        shown = files[0] if len(files) == 1 else f"{len(files)} files" if files else "made when it is asked for"
         typer.echo(f"{split:12} {shown}{f' ({sizes})' if sizes else ''}")
 
 

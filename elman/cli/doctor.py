@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-COST = "training is about 1.2 to 2 times slower without them, generation about 20 times"
+COST = "recurrent layers are 1.1 to 1.9 times slower without them, packed batches 2.5, generation 20 to 80"
 REMEDY = "install a C++ compiler (g++ or clang), then install Elman again: pip install --force-reinstall --no-deps ."
 PEERS = ("jax", "onnx", "onnxruntime")
 """What `elman bench` compares with where it is there."""

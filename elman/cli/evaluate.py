@@ -1,10 +1,12 @@
-"""`elman evaluate`: a model's scores on text, beside the baselines."""
+"""`elman evaluate`: a model's scores, beside the baselines."""
 
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
+
+from elman.errors import UserError
 
 if TYPE_CHECKING:
     from elman.tasks import LanguageModel
@@ -17,29 +19,31 @@ def add_to(app: typer.Typer) -> None:
 
 def evaluate(
     model: Path = typer.Argument(..., help="A model folder."),
-    data: list[Path] = typer.Argument(..., help="Text files or folders, each scored on its own."),
+    data: list[Path] = typer.Argument(..., help="Files or folders, each scored on its own."),
     tokens: bool = typer.Option(False, "--tokens", help="The log-probability of every token, a JSON record a line."),
     as_json: bool = typer.Option(False, "--json", help="The scores as JSON."),
-    baselines: bool = typer.Option(True, help="Count the n-gram baseline on the model's training text, if found."),
+    baselines: bool = typer.Option(True, help="Fit the baselines to the model's training data, if found."),
     data_dir: Path | None = typer.Option(None, "--data-dir", help="A folder with corpora, looked in first."),
 ) -> None:
-    """Score text: loss in nats, perplexity, bits; beside n-grams and plain frequency."""
+    """Score a model on data that it has not seen, beside the baselines of its task."""
     from elman import tasks
 
     found = tasks.load(model)
     if tokens:
+        if not isinstance(found, tasks.LanguageModel):
+            raise UserError(f"{model} is no language model: --tokens has nothing to show for it")
         for path in data:
             _print_tokens(found, path)
         return
     report = tasks.evaluate(found, data, baselines=baselines, data_dir=data_dir)
-    if note := report.pop("note", ""):
-        typer.echo(note, err=True)
     if as_json:
+        if note := report.pop("note", ""):
+            typer.echo(note, err=True)
         typer.echo(json.dumps(report, indent=2))
     else:
         from elman.cli.train import show_report
 
-        show_report(report)
+        show_report(report, tasks.task_of(found))
 
 
 def _print_tokens(model: "LanguageModel", path: Path) -> None:

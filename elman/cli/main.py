@@ -36,7 +36,7 @@ def _options(
     pass
 
 
-for module in ("train", "evaluate", "generate", "data", "demo"):
+for module in ("train", "evaluate", "predict", "generate", "compare", "export", "data", "bench", "doctor", "demo"):
     import_module(f"elman.cli.{module}").add_to(app)
 
 

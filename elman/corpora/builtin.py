@@ -1,12 +1,22 @@
-"""Text that every machine has: the source of Python's own library."""
+"""What needs no download: the source of Python's own library, and corpora that are made with Faker."""
 
+import csv
 import sysconfig
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 
+from elman.corpora.cache import cache_folder
+from elman.corpora.entities import SIZES, entity_sentences
+from elman.corpora.surnames import surnames
+from elman.corpora.tagged import write_tagged
 from elman.errors import UserError
+from elman.files import write_aside
 
 LEFT_OUT = {"test", "tests", "idlelib", "site-packages", "dist-packages", "__pycache__"}
 LIMIT = 8_000_000  # bytes, nearly all of them characters
+FAKER = "made with Faker (pip install elman[demo])"
+MADE_VERSION = 1  # to be raised when other names or sentences are made
 
 
 def python_sources(limit: int = LIMIT) -> list[Path]:
@@ -42,3 +52,42 @@ def _is_utf8(path: Path) -> bool:
         return "\0" not in path.read_bytes().decode("utf-8")
     except UnicodeDecodeError:
         return False
+
+
+def can_make() -> bool:
+    """Whether Faker is installed.
+
+    >>> can_make() == (find_spec("faker") is not None)
+    True
+    """
+    return find_spec("faker") is not None
+
+
+def make_files(name: str) -> dict[str, list[Path]]:
+    """The files of `surnames` (CSV) or `entities` (CoNLL) by split, in the cache folder; made where they are not there.
+
+    >>> [path.name for path in make_files("surnames")["test"]]
+    ['test.csv']
+    """
+    try:
+        folder = cache_folder() / "corpora" / name / f"faker-{version('faker')}-{MADE_VERSION}"
+    except PackageNotFoundError as error:
+        raise UserError(f"{name} is {FAKER}, which is not installed: install it, or choose another corpus") from error
+    if name == "surnames":
+        return {split: [path] for split, path in _surname_files(folder).items()}
+    places = {split: folder / f"{split}.conll" for split in SIZES}
+    for split, place in places.items():
+        if not place.is_file():
+            write_tagged(place, entity_sentences(split))
+    return {split: [place] for split, place in places.items()}
+
+
+def _surname_files(folder: Path) -> dict[str, Path]:
+    places = {split: folder / f"{split}.csv" for split in ("train", "test")}
+    if not all(place.is_file() for place in places.values()):
+        for split, records in surnames().items():
+            with write_aside(places[split]) as aside, aside.open("w", encoding="utf-8", newline="") as out:
+                rows = csv.writer(out, lineterminator="\n")
+                rows.writerow(["text", "label"])
+                rows.writerows([record.text, *record.labels] for record in records)
+    return places

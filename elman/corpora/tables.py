@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from elman.corpora.cache import cache_folder
-from elman.corpora.decoding import check_encoding, raw_chunks, text_chunks
+from elman.corpora.lines import FAIL, BadLines, read_lines
 from elman.corpora.readers import TABLES, TextFiles
 from elman.errors import RunError, UserError, nearest
 from elman.files import write_json
@@ -86,7 +86,7 @@ class RecordFiles:
     def identity(self) -> list[Any]:
         """What the records depend on, for the keys of caches."""
         digests = [facts.digest for facts in self.files.survey().files]
-        kinds = [_kind(path) for path in self.files.paths]
+        kinds = [table_kind(path) for path in self.files.paths]
         return [FORMAT_VERSION, self.files.encoding, digests, kinds, self.text, self.label]
 
     def facts(self, memo: Path | None = None) -> RecordFacts:
@@ -151,7 +151,13 @@ def read_records(path: Path | str, text: Column = None, label: Column = None, en
 
 
 def iterate_records(
-    path: Path, text: Column = None, label: Column = None, encoding: str = "utf-8", *, guess_label: bool = False
+    path: Path,
+    text: Column = None,
+    label: Column = None,
+    encoding: str = "utf-8",
+    *,
+    guess_label: bool = False,
+    bad: BadLines = FAIL,
 ) -> Iterator[Record]:
     """What `read_records` gives, one at a time; without `label` and without guessing the records have none.
 
@@ -161,60 +167,85 @@ def iterate_records(
     >>> [record.label for record in iterate_records(place)]
     [None]
     """
-    lines = _lines(path, check_encoding(encoding))
-    kind = _kind(path)
+    lines = read_lines(path, encoding, bad)
+    kind = table_kind(path)
     if kind in (".csv", ".tsv"):
-        return _table(path, lines, "," if kind == ".csv" else "\t", text, label, guess_label)
+        return _table(path, table_rows(path, lines, kind, bad), text, label, guess_label)
     if kind in (".jsonl", ".ndjson"):
-        return _json_lines(path, lines, text, label, guess_label)
+        return _json_lines(json_objects(path, lines, bad), text, label, guess_label, bad)
     if label is not None:
         raise UserError(f"{path} has plain lines without labels: give a .csv, .tsv or .jsonl file with column {label}")
     return (Record(line, None, f"{path}:{number}") for number, line in enumerate(lines, 1) if line.strip())
 
 
-def _kind(path: Path) -> str:
+def table_kind(path: Path) -> str:
+    """The suffix that says how a table is written, without `.gz`; empty for every other file.
+
+    >>> table_kind(Path("a.CSV.gz")), table_kind(Path("a.txt"))
+    ('.csv', '')
+    """
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     kind = suffixes[-1] if suffixes else ""
     return kind if kind in TABLES else ""
 
 
-def _lines(path: Path, encoding: str) -> Iterator[str]:
-    """Lines without their ends; only LF and CRLF end one."""
-    rest = ""
-    for text in text_chunks(path, raw_chunks(path), encoding):
-        *whole, rest = (rest + text).split("\n")
-        yield from whole
-    if rest:
-        yield rest
+def table_rows(path: Path, lines: Iterator[str], kind: str, bad: BadLines = FAIL) -> Iterator[tuple[str, list[str]]]:
+    """Where each row of a `.csv` or `.tsv` table ends, and its cells, as many as in the first row.
+
+    >>> list(table_rows(Path("a.csv"), iter(['1,"a, b"', "", "2,c"]), ".csv"))
+    [('a.csv:1', ['1', 'a, b']), ('a.csv:3', ['2', 'c'])]
+    """
+    width = 0
+    with_ends = (line + "\n" for line in lines)  # for fields in quotes that go over several lines
+    rows = csv.reader(with_ends, delimiter="," if kind == ".csv" else "\t", strict=True)
+    while True:
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            bad(UserError(f"{path}:{rows.line_num} cannot be read as a table: {error}"))
+            continue
+        if row is None:
+            return
+        where = f"{path}:{rows.line_num}"
+        width = width or len(row)
+        if row and len(row) != width:
+            bad(UserError(f"{where} has {len(row)} columns where the first row has {width}: mend the row"))
+        elif row:
+            yield where, row
 
 
-def _with_ends(lines: Iterator[str]) -> Iterator[str]:
-    """The table reader wants the line ends, for fields in quotes that go over several lines."""
-    for line in lines:
-        yield line + "\n"
+def json_objects(path: Path, lines: Iterator[str], bad: BadLines = FAIL) -> Iterator[tuple[str, dict[str, object]]]:
+    """Where each line of a `.jsonl` file stands, and its JSON object.
+
+    >>> list(json_objects(Path("a.jsonl"), iter(['{"text": "a"}'])))
+    [('a.jsonl:1', {'text': 'a'})]
+    """
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        where = f"{path}:{number}"
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            bad(UserError(f"{where} is not JSON: {error}"))
+            continue
+        if isinstance(value, dict):
+            yield where, value
+        else:
+            bad(UserError(f'{where} is not a JSON object: write one such as {{"text": ...}}'))
 
 
 def _table(
-    path: Path, lines: Iterator[str], delimiter: str, text: Column, label: Column, guess_label: bool
+    path: Path, rows: Iterator[tuple[str, list[str]]], text: Column, label: Column, guess_label: bool
 ) -> Iterator[Record]:
     columns: tuple[int, int | None] | None = None
-    width = 0
-    rows = csv.reader(_with_ends(lines), delimiter=delimiter, strict=True)
-    try:
-        for row in rows:
-            where = f"{path}:{rows.line_num}"
-            if not row:
+    for where, row in rows:
+        if columns is None:
+            header = _is_header(row, text, label)
+            columns = _columns(path, row, header, text, label, guess_label)
+            if header:
                 continue
-            if columns is None:
-                width, header = len(row), _is_header(row, text, label)
-                columns = _columns(path, row, header, text, label, guess_label)
-                if header:
-                    continue
-            if len(row) != width:
-                raise UserError(f"{where} has {len(row)} columns where the first row has {width}: mend the row")
-            yield Record(row[columns[0]], None if columns[1] is None else row[columns[1]], where)
-    except csv.Error as error:
-        raise UserError(f"{path}:{rows.line_num} cannot be read as a table: {error}") from error
+        yield Record(row[columns[0]], None if columns[1] is None else row[columns[1]], where)
 
 
 def _is_header(row: list[str], text: Column, label: Column) -> bool:
@@ -230,10 +261,15 @@ def _columns(
         text = "text" if "text" in names else 1
     if label is None and guess_label:
         label = "label" if "label" in names else 2 if len(row) == 2 else None
-    return _column(path, row, text), None if label is None else _column(path, row, label)
+    return column_index(path, row, text), None if label is None else column_index(path, row, label)
 
 
-def _column(path: Path, row: list[str], column: str | int) -> int:
+def column_index(path: Path, row: list[str], column: str | int) -> int:
+    """Where in the first row of a table a column stands, given by its name or by its number from 1.
+
+    >>> column_index(Path("a.csv"), ["id", "text"], "text"), column_index(Path("a.csv"), ["id", "text"], 1)
+    (1, 0)
+    """
     if isinstance(column, str):
         if column not in row:
             raise UserError(f"{path}:1 has no column called {column!r}: {nearest(column, row)}")
@@ -243,23 +279,26 @@ def _column(path: Path, row: list[str], column: str | int) -> int:
     return column - 1
 
 
-def _json_lines(path: Path, lines: Iterator[str], text: Column, label: Column, guess_label: bool) -> Iterator[Record]:
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        where = f"{path}:{number}"
-        try:
-            value = json.loads(line)
-        except ValueError as error:
-            raise UserError(f"{where} is not JSON: {error}") from error
-        if not isinstance(value, dict):
-            raise UserError(f'{where} is not a JSON object: write one such as {{"text": ...}}')
-        found = _field(where, value, "text" if text is None else str(text))
+def _json_lines(
+    objects: Iterator[tuple[str, dict[str, object]]], text: Column, label: Column, guess_label: bool, bad: BadLines
+) -> Iterator[Record]:
+    for where, value in objects:
         name = "label" if label is None and guess_label and "label" in value else label
-        yield Record(found, None if name is None else _field(where, value, str(name)), where)
+        try:
+            found = json_text(where, value, "text" if text is None else str(text))
+            record = Record(found, None if name is None else json_text(where, value, str(name)), where)
+        except UserError as error:
+            bad(error)
+        else:
+            yield record
 
 
-def _field(where: str, value: dict[str, object], name: str) -> str:
+def json_text(where: str, value: dict[str, object], name: str) -> str:
+    """The text in a field of a JSON object; numbers as they are written.
+
+    >>> json_text("a.jsonl:1", {"stars": 3}, "stars")
+    '3'
+    """
     if name not in value:
         raise UserError(f"{where} has no field {name!r}: {nearest(name, value)}")
     found = value[name]

@@ -6,17 +6,20 @@ from types import ModuleType
 from typing import Any
 
 from elman.errors import UserError, nearest
-from elman.tasks import language
+from elman.tasks import classify, language, tag
+from elman.tasks.classify import TextClassifier
 from elman.tasks.folder import read_config
 from elman.tasks.language import LanguageModel
+from elman.tasks.recipes import find_recipe
 from elman.tasks.run import saved_recipe
+from elman.tasks.tag import TagModel
 from elman.train import Reporter
-from elman.train.recipe import toml_value
+from elman.train.recipe import read_toml, toml_value
 
-TASKS: dict[str, ModuleType] = {"lm": language}
-"""Each has `Recipe`, `Model`, `read_recipe`, `train` and `evaluate`."""
+TASKS: dict[str, ModuleType] = {"lm": language, "classify": classify, "tag": tag}
+"""Each has `Recipe`, `Model`, `read_recipe`, `train` and `evaluate`, and a module `report` to show scores by."""
 
-__all__ = ["LanguageModel", "evaluate", "fit", "load"]
+__all__ = ["LanguageModel", "TagModel", "TextClassifier", "evaluate", "fit", "load"]
 
 Paths = Path | str | Iterable[Path | str]
 
@@ -42,15 +45,16 @@ def fit(
     """
     if resume and force:
         raise UserError("--resume goes on with a run and --force throws it away: give one of them")
-    chosen = _task(task)
-    given = _overrides(settings) + [
+    chosen = find_task(task)
+    given = overrides(settings) + [
         f"data.{split}={toml_value(names)}"
         for split, paths in (("train", train), ("dev", dev), ("test", test))
-        if (names := _full_names(paths))
+        if (names := full_names(paths))
     ]
     saved = saved_recipe(Path(out), chosen.Recipe) if resume and recipe is None and not given else None
     if resume and saved is None and recipe is None and not given:
         raise UserError(f"there is no run to resume in {out}")
+    _check_task(task, recipe)
     settled = saved if saved is not None else chosen.read_recipe(recipe, given)
     where = Path(data_dir) if data_dir is not None else None
     report = chosen.train(settled, out, resume=resume, force=force, data_dir=where, reporter=reporter)
@@ -58,36 +62,74 @@ def fit(
     return report
 
 
-def load(folder: Path | str) -> LanguageModel:
-    """The model in a folder, whatever its task."""
-    model = _task(read_config(Path(folder))["task"], f"{folder} holds a model for the").Model.load(folder)
-    assert isinstance(model, LanguageModel)
-    return model
+def load(folder: Path | str, task: str | None = None) -> Any:
+    """The model in a folder, of whatever task or of the one that is asked for.
+
+    That is a `LanguageModel`, a `TextClassifier` or a `TagModel`.
+    """
+    config = read_config(Path(folder), task)
+    return find_task(config["task"], f"{folder} holds a model for the").Model.load(folder)
 
 
-def evaluate(
-    model: LanguageModel | Path | str, data: Paths, *, baselines: bool = True, data_dir: Path | str | None = None
-) -> dict[str, Any]:
-    """Score a model on texts, as `elman evaluate` does: for each its scores, and those of the baselines."""
-    found = model if isinstance(model, LanguageModel) else load(model)
+def evaluate(model: Any, data: Paths, *, baselines: bool = True, data_dir: Path | str | None = None) -> dict[str, Any]:
+    """Score a model, or that of a folder, as `elman evaluate` does: for each file its scores, and the baselines'."""
+    found = load(model) if isinstance(model, Path | str) else model
     where = Path(data_dir) if data_dir is not None else None
-    return language.evaluate(found, _full_names(data), baselines=baselines, data_dir=where)
+    report = TASKS[task_of(found)].evaluate(found, full_names(data), baselines=baselines, data_dir=where)
+    assert isinstance(report, dict)
+    return report
 
 
-def _task(name: str, who: str = "there is no") -> ModuleType:
+def task_of(model: Any) -> str:
+    """The name of the task that a model was trained for."""
+    for name, module in TASKS.items():
+        if isinstance(model, module.Model):
+            return name
+    raise UserError(f"a {type(model).__name__} is no model of Elman's: give one, or its folder")
+
+
+def find_task(name: str, who: str = "there is no") -> ModuleType:
+    """The module of a task; `who` begins the sentence where there is no such task."""
     if name not in TASKS:
         unknown = ", which this Elman does not know" if who != "there is no" else ""
         raise UserError(f"{who} task '{name}'{unknown}: {nearest(name, TASKS)}")
     return TASKS[name]
 
 
-def _overrides(settings: Iterable[str] | Mapping[str, Any]) -> list[str]:
+def recipe_task(recipe: Path | str) -> str:
+    """The task that a recipe is for.
+
+    >>> recipe_task("tinyshakespeare")
+    'lm'
+    """
+    path = find_recipe(recipe)
+    task = str(read_toml(path).get("task", "lm"))
+    find_task(task, f"{path} is a recipe for the")
+    return task
+
+
+def _check_task(task: str, recipe: Path | str | None) -> None:
+    if recipe is None:
+        return
+    tables = read_toml(find_recipe(recipe))
+    if (meant := tables.get("task", task)) != task:
+        raise UserError(f"'{recipe}' is a recipe for another task: use it with  elman train {meant}")
+    if "compare" in tables:
+        raise UserError(f"'{recipe}' is a recipe for several runs: use it with  elman compare {recipe}")
+
+
+def overrides(settings: Iterable[str] | Mapping[str, Any]) -> list[str]:
+    """Settings in either form as the texts `section.key=value`.
+
+    >>> overrides({"model.cell": "gru", "train.steps": None})
+    ['model.cell="gru"', 'train.steps=none']
+    """
     if isinstance(settings, Mapping):
         return [f"{key}={'none' if value is None else toml_value(value)}" for key, value in settings.items()]
     return [settings] if isinstance(settings, str) else list(settings)
 
 
-def _full_names(paths: Paths) -> list[str]:
+def full_names(paths: Paths) -> list[str]:
     """Names that hold wherever a run is resumed from."""
     several = [paths] if isinstance(paths, Path | str) else list(paths)
     return [str(Path(path).resolve()) for path in several]

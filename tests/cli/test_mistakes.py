@@ -238,8 +238,8 @@ def lacking_config(folder: Path) -> str:
 
 
 def other_task(folder: Path) -> str:
-    change_config(folder, task="tag")
-    return "for the task 'tag'"
+    change_config(folder, task="sing")
+    return "for the task 'sing'"
 
 
 def newer_format(folder: Path) -> str:

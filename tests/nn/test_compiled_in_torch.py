@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, jacrev, jvp, stack_module_state, vmap
+from torch.utils.checkpoint import checkpoint
 
 import elman.nn
 from elman import kernels
@@ -116,17 +117,30 @@ def test_what_was_changed_since_is_noticed(name: str) -> None:
             total.backward()
 
 
+@pytest.mark.parametrize("bidirectional", [False, True], ids=["one way", "two ways"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_output_may_be_changed_in_place(kind: str) -> None:
-    """The kernels keep copies of their own, so that the gradient stays right; PyTorch's LSTM would raise."""
-    _, layer = pair(kind, "compiled", torch.float64, X, H)
+def test_an_output_changed_in_place_never_makes_a_gradient_wrong(kind: str, bidirectional: bool) -> None:
+    """A simple network in one direction keeps its output itself, so that the change is noticed; the others copies."""
+    _, layer = pair(kind, "compiled", torch.float64, X, H, bidirectional=bidirectional)
     x = torch.randn(T, B, X, dtype=torch.float64)
     leaves = list(layer.parameters())
     expected = torch.autograd.grad((2 * layer(x)[0]).square().sum(), leaves)
     output = layer(x)[0]
     output.mul_(2)
-    got = torch.autograd.grad(output.square().sum(), leaves)
-    torch.testing.assert_close(got, expected)
+    if kind in ("tanh", "relu") and not bidirectional:
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            torch.autograd.grad(output.square().sum(), leaves)
+    else:
+        torch.testing.assert_close(torch.autograd.grad(output.square().sum(), leaves), expected)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_steps_computed_again_for_their_gradient(name: str) -> None:
+    layer, x = make(name, num_layers=2), torch.randn(T, B, X, requires_grad=True)
+    leaves = [x, *layer.parameters()]
+    expected = torch.autograd.grad(loss(layer, x), leaves)
+    again = checkpoint(loss, layer, x, use_reentrant=False)
+    assert all(torch.equal(*both) for both in zip(torch.autograd.grad(again, leaves), expected, strict=True))
 
 
 @pytest.mark.parametrize("kind", KINDS)

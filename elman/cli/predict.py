@@ -1,0 +1,116 @@
+"""`elman predict`: one record a line in, one a line out; a file of any size in constant memory."""
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import typer
+
+from elman.errors import UserError
+
+PLAIN_SECONDS = 10.0  # off a terminal, at most one line in so many seconds
+
+
+def add_to(app: typer.Typer) -> None:
+    """Put the command in its place."""
+    app.command("predict")(predict)
+
+
+def predict(
+    model: Path = typer.Argument(..., help="The folder of a classifier or tagger."),
+    data: Path = typer.Argument(Path("-"), help="A file; - is standard input."),
+    as_json: bool = typer.Option(False, "--json", help="One JSON record for each record."),
+    column: str | None = typer.Option(None, "--column", "-c", help="The text's column or field, by name or number."),
+    format: str | None = typer.Option(
+        None, "--format", "-f", help="csv, tsv, jsonl, txt, ...; else the file's ending."
+    ),
+    on_error: str = typer.Option("fail", "--on-error", help="What a bad line does: fail, or skip (and be reported)."),
+    encoding: str = typer.Option("utf-8", "--encoding", help="Of the input."),
+    window: int = typer.Option(4096, "--window", min=1, help="Records held in memory, to be grouped by length."),
+) -> None:
+    """Predict for every record of a file or of standard input, in order."""
+    from elman.corpora.lines import read_lines
+    from elman.corpora.tables import table_kind
+    from elman.tasks import load
+    from elman.tasks.predict import BadRecords, PredictOptions, Predictor, stream_lines
+
+    if on_error not in ("fail", "skip"):
+        raise UserError(f"--on-error is fail or skip, not {on_error!r}")
+    found = load(model)
+    if not isinstance(found, Predictor):
+        raise UserError(f"{model} holds a model that predicts no labels: use it with  elman generate {model}")
+    piped = str(data) == "-"
+    with _Progress(None if piped else data) as progress:
+        bad = BadRecords("skip" if on_error == "skip" else "fail", progress.say)
+        lines = stream_lines(sys.stdin.buffer, data, encoding, bad) if piped else read_lines(data, encoding, bad)
+        typed = piped and sys.stdin.isatty()
+        options = PredictOptions(
+            where=data,
+            format=format or (table_kind(data) or data.suffix.lower()).removeprefix(".") or None,
+            column=column,
+            as_json=as_json,
+            colour=sys.stdout.isatty(),
+            bad=bad,
+            window=1 if typed else window,  # whoever types wants the answer before the next line
+        )
+        for line in found.predict_lines(progress.watch(lines), options):
+            sys.stdout.write(line + "\n")
+            if typed:
+                sys.stdout.flush()
+        sys.stdout.flush()
+        if bad.count:
+            progress.say(f"{bad.count} line{'s' if bad.count != 1 else ''} skipped")
+
+
+class _Progress:
+    """How much was read and how fast, on standard error: a bar on a terminal, now and then a line elsewhere."""
+
+    def __init__(self, path: Path | None) -> None:
+        from rich.console import Console
+
+        self.console = Console(stderr=True)
+        self.size = path.stat().st_size if path is not None and path.is_file() and path.suffix != ".gz" else None
+        self.lines = self.bytes = 0
+        self.began = self.told = time.monotonic()
+        self.bar: Any = None
+
+    def __enter__(self) -> "_Progress":
+        if self.console.is_terminal and not sys.stdout.isatty():
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+            columns = (TextColumn("predicting"), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+            self.bar = Progress(*columns, console=self.console, transient=True)
+            self.task = self.bar.add_task("", total=self.size)
+            self.bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def watch(self, lines: Iterator[str]) -> Iterator[str]:
+        """The same lines, counted as they are read."""
+        for line in lines:
+            self.lines += 1
+            self.bytes += len(line.encode("utf-8", "surrogatepass")) + 1
+            if self.lines % 1000 == 0:
+                self._show()
+            yield line
+
+    def _show(self) -> None:
+        figures = f"{self.lines:,} lines, {self.lines / max(time.monotonic() - self.began, 1e-9):,.0f} a second"
+        if self.bar is not None:
+            self.bar.update(self.task, completed=self.bytes, description=figures)
+        elif not self.console.is_terminal and time.monotonic() - self.told >= PLAIN_SECONDS:
+            self.told = time.monotonic()
+            share = f"{min(self.bytes / self.size, 1.0):4.0%}  " if self.size else ""
+            self.say(f"{share}{figures}")
+
+    def say(self, line: str) -> None:
+        """One line of text."""
+        self.console.print(line, highlight=False, markup=False, soft_wrap=True)

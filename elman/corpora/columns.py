@@ -1,0 +1,168 @@
+"""Which column of a table, or which field of JSON lines, is the text and which the label: as told, or guessed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Self
+
+from elman.corpora.tables import Column, column_index
+from elman.errors import UserError, nearest
+
+TEXTS = (
+    "text",
+    "sentence",
+    "question",
+    "review",
+    "comment",
+    "content",
+    "message",
+    "document",
+    "tweet",
+    "name",
+    "title",
+)
+LABELS = (
+    "label",
+    "labels",
+    "class",
+    "category",
+    "sentiment",
+    "target",
+    "language",
+    "topic",
+    "intent",
+    "polarity",
+    "type",
+)
+SAMPLE = 200  # rows that are looked at where there are no names to go by
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """The columns of a table; `guess` says in a sentence what was guessed, and is empty where nothing was.
+
+    >>> rows = [("a.csv:1", ["good", "a fine film"]), ("a.csv:2", ["good", "well made"])]
+    >>> columns = TableColumns.find(Path("a.csv"), iter(rows))
+    >>> list(columns.cells(Path("a.csv"), iter(rows)))[0]
+    ('a.csv:1', 'a fine film', 'good')
+    >>> columns.guess
+    'a.csv: the text is column 2, the label is column 1 (guessed)'
+    """
+
+    text: str | int
+    label: str | int | None
+    guess: str = ""
+
+    @classmethod
+    def find(
+        cls,
+        path: Path,
+        rows: Iterator[tuple[str, list[str]]],
+        text: Column = None,
+        label: Column = None,
+        labelled: bool = True,
+    ) -> Self:
+        """Look at the first rows of a table for what is not given; without `labelled` only for the text."""
+        sample = [row for _, row in islice(rows, SAMPLE)]
+        if not sample:
+            raise UserError(f"{path} holds no rows: give a table with a text and a label in each")
+        names = sample[0] if _is_header(sample[0], text, label) else []
+        for given in (text, label):
+            if given is not None:
+                column_index(path, sample[0], given)
+        found = [_named(names, TEXTS) if text is None else text, _named(names, LABELS) if label is None else label]
+        if not labelled:
+            return cls(1 if found[0] is None else found[0], None)
+        if None in found:
+            _rest(path, sample, names, found)
+        places = [column_index(path, sample[0], column) for column in found if column is not None]
+        if places[0] == places[1]:
+            raise UserError(f"{path}: text and label are the same column {found[0]!r}: name two")
+        guessed = text is None or label is None
+        says = f"{path.name}: the text is column {found[0]!r}, the label is column {found[1]!r} (guessed)"
+        return cls(found[0] or 1, found[1], says if guessed else "")
+
+    def cells(self, path: Path, rows: Iterator[tuple[str, list[str]]]) -> Iterator[tuple[str, str, str]]:
+        """Where each row stands, its text and its label; the header is left out."""
+        places: tuple[int, int] | None = None
+        for where, row in rows:
+            if places is None:
+                text = column_index(path, row, self.text)
+                places = text, text if self.label is None else column_index(path, row, self.label)
+                if _is_header(row, self.text, self.label):
+                    continue
+            yield where, row[places[0]], row[places[1]]
+
+
+@dataclass(frozen=True)
+class JsonFields:
+    """The fields of JSON lines; `guess` says in a sentence what was guessed, and is empty where nothing was.
+
+    >>> fields = JsonFields.find(Path("a.jsonl"), iter([("a.jsonl:1", {"review": "dull", "stars": 1})]))
+    >>> fields.text, fields.label
+    ('review', 'stars')
+    """
+
+    text: str
+    label: str | None
+    guess: str = ""
+
+    @classmethod
+    def find(
+        cls,
+        path: Path,
+        objects: Iterator[tuple[str, dict[str, object]]],
+        text: Column = None,
+        label: Column = None,
+        labelled: bool = True,
+    ) -> Self:
+        """Look at the first object for what is not given; without `labelled` only for the text."""
+        where, first = next(objects, ("", {}))
+        if not first:
+            raise UserError(f'{path} holds no objects: write lines such as {{"text": ..., "label": ...}}')
+        names = list(first)
+        found = [
+            _named(names, TEXTS) if text is None else str(text),
+            _named(names, LABELS) if label is None else str(label),
+        ]
+        if not labelled:
+            return cls(str(found[0] or "text"), None)
+        if len(names) == 2 and found.count(None) == 1:
+            found[found.index(None)] = next((name for name in names if name not in found), None)
+        if None in found:
+            raise UserError(f"{where} has the fields {', '.join(names)}: say which are meant with text= and label=")
+        for name in found:
+            if name not in first:
+                raise UserError(f"{where} has no field {name!r}: {nearest(str(name), names)}")
+        says = f"{path.name}: the text is field {found[0]!r}, the label is field {found[1]!r} (guessed)"
+        return cls(str(found[0]), str(found[1]), says if text is None or label is None else "")
+
+
+def _is_header(row: list[str], text: Column, label: Column) -> bool:
+    """Whether the first row holds names: those given, or where numbers are given or nothing, usual ones."""
+    given = [column for column in (text, label) if isinstance(column, str)]
+    if given:
+        return any(name in row for name in given)
+    return _named(row, TEXTS + LABELS) is not None
+
+
+def _named(names: list[str], usual: tuple[str, ...]) -> str | None:
+    """The first of the `usual` names that is among `names`, as it is spelt there."""
+    spelt = {name.strip().lower(): name for name in reversed(names)}
+    return next((spelt[name] for name in usual if name in spelt), None)
+
+
+def _rest(path: Path, sample: list[list[str]], names: list[str], found: list[Column]) -> None:
+    """Fill in what the names did not tell: of two columns the label is the one with fewer different values."""
+    width = len(sample[0])
+    if width != 2:
+        shown = f"the columns {', '.join(names)}" if names else f"{width} column{'s' if width > 1 else ''}"
+        raise UserError(f"{path}:1 has {shown}: say which are meant with text= and label=")
+    if found == [None, None]:
+        first, second = (len({row[column] for row in sample}) for column in (0, 1))
+        found[:] = (2, 1) if first < second else (1, 2)
+        return
+    known = found[0] if found[1] is None else found[1]
+    other = 1 - column_index(path, sample[0], known or 1)
+    found[found.index(None)] = names[other] if names else other + 1

@@ -1,0 +1,170 @@
+"""Batches of whole examples (texts with a label, sentences with tags), grouped by length so that little is padded.
+
+`ExampleBatches` is for training: shuffled, endless, and taken up again at any batch. `by_length` and `in_order` are
+for prediction: the first for examples that are all at hand, the second for a stream of any size in constant memory.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from itertools import islice
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from elman.errors import ElmanError, UserError
+
+B = TypeVar("B")
+X = TypeVar("X")
+Y = TypeVar("Y")
+Ints = npt.NDArray[np.int64]
+
+GROUP = 50  # batches that are sorted by length together
+
+
+class ExampleBatches(Generic[B]):
+    """Endless training batches; `make` turns the numbers of some examples into whatever the task calls a batch.
+
+    Every epoch has each example once, in an order that follows from the seed and the epoch's number alone, so a
+    position is all that there is to save. `text` tells one training set from another (see `fingerprint`): a run
+    does not go on with other data.
+
+    >>> batches = ExampleBatches([5, 2, 9, 3], 2, lambda rows: sorted(rows.tolist()), seed=1)
+    >>> sorted(next(batches) + next(batches)), batches.progress
+    ([0, 1, 2, 3], 1.0)
+    """
+
+    def __init__(
+        self,
+        lengths: Sequence[int] | Ints,
+        batch_size: int,
+        make: Callable[[Ints], B],
+        *,
+        seed: int = 0,
+        text: str = "",
+    ) -> None:
+        self.lengths = np.asarray(lengths, np.int64)
+        if not len(self.lengths) or batch_size < 1:
+            raise ValueError(f"cannot make batches of {batch_size} from {len(self.lengths)} examples")
+        self.batch_size, self.make, self.seed, self.text = batch_size, make, seed, text
+        self.epoch = 0
+        self._begin_epoch()
+
+    def _begin_epoch(self) -> None:
+        self.position = 0
+        generator = np.random.default_rng([self.seed, self.epoch])
+        self._order = generator.permutation(len(self.lengths))
+        size = self.batch_size * GROUP
+        for first in range(0, len(self._order), size):
+            group = self._order[first : first + size]
+            group[:] = group[np.argsort(self.lengths[group], kind="stable")]
+        self._batches = generator.permutation(-(-len(self._order) // self.batch_size))
+
+    @property
+    def progress(self) -> float:
+        """Epochs gone by."""
+        return self.epoch + self.position / len(self._batches)
+
+    def __next__(self) -> B:
+        first = int(self._batches[self.position]) * self.batch_size
+        batch = self.make(self._order[first : first + self.batch_size])
+        self.position += 1
+        if self.position >= len(self._batches):
+            self.epoch += 1
+            self._begin_epoch()
+        return batch
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position, and the data that it is a position in."""
+        return {"text": self.text, "epoch": self.epoch, "position": self.position}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a saved position."""
+        if state["text"] != self.text:
+            raise UserError("the training data have changed since the run began: bring them back, or use --force")
+        self.epoch = state["epoch"]
+        self._begin_epoch()
+        self.position = state["position"]
+
+
+def fingerprint(examples: Iterable[Hashable]) -> str:
+    """What tells one set of examples from another: a hash of all of them, in order, the same in every process.
+
+    >>> fingerprint([("Abel", "English")]) == fingerprint([("Abel", "German")])
+    False
+    """
+    digest = blake2b(digest_size=16)
+    for example in examples:
+        digest.update(repr(example).encode("utf-8", "surrogatepass") + b"\n")
+    return digest.hexdigest()
+
+
+def by_length(lengths: Sequence[int] | Ints, batch_size: int, *, tokens: int | None = None) -> Iterator[Ints]:
+    """The numbers of all examples in batches of similar length, the longest first, so that too much shows at once.
+
+    With `tokens`, a batch of long examples has fewer of them: no more than make so many tokens, padding included.
+
+    >>> [rows.tolist() for rows in by_length([5, 2, 9, 3], 2)]
+    [[2, 0], [3, 1]]
+    >>> [rows.tolist() for rows in by_length([5, 2, 9, 3], 2, tokens=10)]
+    [[2], [0, 3], [1]]
+    """
+    lengths = np.asarray(lengths, np.int64)
+    order = np.argsort(-lengths, kind="stable")
+    first = 0
+    while first < len(order):
+        room = batch_size if tokens is None else max(1, tokens // max(1, int(lengths[order[first]])))
+        yield order[first : first + min(batch_size, room)]
+        first += min(batch_size, room)
+
+
+def in_order(
+    items: Iterable[X],
+    length: Callable[[X], int],
+    work: Callable[[list[X]], Sequence[Y]],
+    *,
+    batch_size: int = 64,
+    window: int = 4096,
+) -> Iterator[tuple[X, Y]]:
+    """Each item with what `work` made of it, in the order in which they came, in constant memory.
+
+    `window` items are read ahead, cut into batches by their length, and given back before more are read. Where an
+    item cannot be had, those before it are still given back before its error is raised.
+
+    >>> list(in_order(["ccc", "a", "bb"], len, lambda batch: [item.upper() for item in batch], batch_size=2))
+    [('ccc', 'CCC'), ('a', 'A'), ('bb', 'BB')]
+    """
+    source = iter(items)
+    failure: ElmanError | None = None
+    while failure is None:
+        ahead: list[X] = []
+        try:
+            for item in islice(source, window):
+                ahead.append(item)
+        except ElmanError as error:
+            failure = error
+        if not ahead:
+            break
+        results: list[Y | None] = [None] * len(ahead)
+        for rows in by_length([length(item) for item in ahead], batch_size):
+            found = work([ahead[row] for row in rows])
+            for row, result in zip(rows, found, strict=True):
+                results[row] = result
+        yield from zip(ahead, results, strict=True)
+    if failure is not None:
+        raise failure
+
+
+def pad(rows: Sequence[Ints], filler: int = 0) -> tuple[Tensor, Tensor]:
+    """Rows of ids as one matrix, filled up at the end (B x T), and how long each is (B).
+
+    >>> pad([np.array([7, 8]), np.array([9])])
+    (tensor([[7, 8],
+            [9, 0]]), tensor([2, 1]))
+    """
+    lengths = np.array([len(row) for row in rows], np.int64)
+    padded = np.full((len(rows), int(lengths.max())), filler, np.int64)
+    padded[np.arange(padded.shape[1]) < lengths[:, None]] = np.concatenate(rows)  # row by row, as they lie
+    return torch.from_numpy(padded), torch.from_numpy(lengths)

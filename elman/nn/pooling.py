@@ -1,0 +1,125 @@
+"""One vector for a sequence: from the last state of a recurrent layer, or from its outputs at all steps.
+
+The outputs come packed and are reduced as they lie, so that padding is neither made nor computed on.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from elman.nn.backends import Hidden
+from elman.nn.recurrent import Recurrent
+
+
+class Pooling(nn.Module):
+    """From the packed outputs and the final state of a `Recurrent` to B x `output_size`, in the caller's order.
+
+    >>> from torch.nn.utils.rnn import pack_sequence
+    >>> body = Recurrent("gru", 3, 5, bidirectional=True)
+    >>> pool = POOLINGS["mean"](body)
+    >>> pool(*body(pack_sequence([torch.zeros(4, 3), torch.zeros(2, 3)]))).shape, pool.output_size
+    (torch.Size([2, 10]), 10)
+    """
+
+    def __init__(self, body: Recurrent) -> None:
+        super().__init__()
+        self.output_size = body.output_size
+
+    def forward(self, output: PackedSequence, state: Hidden) -> Tensor:
+        raise NotImplementedError
+
+
+class LastPooling(Pooling):
+    """The final hidden state of the last layer, both directions side by side."""
+
+    def __init__(self, body: Recurrent) -> None:
+        super().__init__(body)
+        self.directions = body.directions
+        self.output_size = body.state_sizes[0] * body.directions
+
+    def forward(self, output: PackedSequence, state: Hidden) -> Tensor:
+        h = state if isinstance(state, Tensor) else state[0]  # L*D x B x H
+        return h[-self.directions :].transpose(0, 1).flatten(1)  # B x D*H
+
+
+class MeanPooling(Pooling):
+    """The mean of the outputs over the steps."""
+
+    def forward(self, output: PackedSequence, state: Hidden) -> Tensor:
+        sequence = sequence_of_rows(output)
+        lengths = torch.bincount(sequence)  # B
+        return _sums(output.data, sequence, output) / lengths.unsqueeze(1)
+
+
+class MaxPooling(Pooling):
+    """The maximum of each output over the steps."""
+
+    def forward(self, output: PackedSequence, state: Hidden) -> Tensor:
+        return _maxima(output.data, sequence_of_rows(output), output)
+
+
+class AttentionPooling(Pooling):
+    """The mean of the outputs, weighted by a learned query (Yang et al., 2016).
+
+        u_t = tanh(W h_t + b),  α = softmax over t of v·u_t,  s = Σ_t α_t h_t
+
+    >>> from torch.nn.utils.rnn import pack_sequence
+    >>> body = Recurrent("gru", 3, 5)
+    >>> pool = AttentionPooling(body)
+    >>> output, state = body(pack_sequence([torch.randn(4, 3), torch.randn(1, 3)]))
+    >>> weights, _ = torch.nn.utils.rnn.pad_packed_sequence(pool.weights(output), batch_first=True)
+    >>> weights.shape, weights[1].tolist()
+    (torch.Size([2, 4]), [1.0, 0.0, 0.0, 0.0])
+    """
+
+    def __init__(self, body: Recurrent) -> None:
+        super().__init__(body)
+        self.W = nn.Linear(body.output_size, body.output_size)
+        self.v = nn.Linear(body.output_size, 1, bias=False)
+
+    def forward(self, output: PackedSequence, state: Hidden) -> Tensor:
+        weighted = output.data * self.weights(output).data.unsqueeze(1)  # N x H
+        return _sums(weighted, sequence_of_rows(output), output)
+
+    def weights(self, output: PackedSequence) -> PackedSequence:
+        """α of every step, packed as the outputs are: they sum to 1 for each sequence."""
+        scores = self.v(torch.tanh(self.W(output.data)))  # N x 1
+        sequence = sequence_of_rows(output)
+        highest = _maxima(scores.detach(), sequence, output)  # B x 1; taken off so that exp cannot overflow
+        exps = torch.exp(scores - highest[sequence])
+        alphas = (exps / _sums(exps, sequence, output)[sequence]).squeeze(1)  # N
+        return PackedSequence(alphas, output.batch_sizes, output.sorted_indices, output.unsorted_indices)
+
+
+POOLINGS: dict[str, type[Pooling]] = {
+    "last": LastPooling,
+    "mean": MeanPooling,
+    "max": MaxPooling,
+    "attention": AttentionPooling,
+}
+"""Every pooling by its name."""
+
+
+def sequence_of_rows(packed: PackedSequence) -> Tensor:
+    """Which sequence, as the caller counts them, each row of packed data belongs to (N).
+
+    >>> from torch.nn.utils.rnn import pack_sequence
+    >>> sequence_of_rows(pack_sequence([torch.zeros(1), torch.zeros(3)], enforce_sorted=False))
+    tensor([1, 0, 1, 1])
+    """
+    sizes = packed.batch_sizes
+    starts = sizes.cumsum(0) - sizes
+    place = torch.arange(int(sizes.sum())) - starts.repeat_interleave(sizes)  # N, counted longest first
+    place = place.to(packed.data.device)
+    return place if packed.sorted_indices is None else packed.sorted_indices[place]
+
+
+def _sums(data: Tensor, sequence: Tensor, packed: PackedSequence) -> Tensor:
+    """The sum of each sequence's rows, B x H."""
+    return data.new_zeros(int(packed.batch_sizes[0]), data.size(1)).index_add(0, sequence, data)
+
+
+def _maxima(data: Tensor, sequence: Tensor, packed: PackedSequence) -> Tensor:
+    """The maximum of each sequence's rows, B x H."""
+    empty = data.new_zeros(int(packed.batch_sizes[0]), data.size(1))
+    return empty.scatter_reduce(0, sequence.unsqueeze(1).expand_as(data), data, "amax", include_self=False)

@@ -1,0 +1,280 @@
+"""Several runs of one recipe, side by side: every combination of some settings, with several seeds each.
+
+compare("names-compare", vary={"model.cell": ["rnn", "lstm", "gru"], "model.hidden": [64, 128]}, out="runs/cells")
+
+Each run has a folder of its own under `out/runs`. One that is finished is not repeated, one that was interrupted goes
+on where it stopped; so the same command resumes a comparison, and one with more values adds to it.
+"""
+
+import itertools
+import json
+import re
+import shutil
+import statistics
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from elman.errors import Interrupted, UserError
+from elman.files import write_aside, write_json, write_text
+from elman.tasks import find_task, overrides, recipe_task
+from elman.tasks.recipes import find_recipe
+from elman.tasks.run import saved_recipe
+from elman.train import Reporter
+from elman.train.progress import duration
+from elman.train.recipe import Section, apply_overrides, parse, read_toml, toml_value
+
+Vary = Mapping[str, Sequence[Any]] | Iterable[str]
+
+
+@dataclass
+class Entry:
+    """One combination of settings, and what its runs came to."""
+
+    settings: dict[str, str]
+    scores: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    parameters: int = 0
+
+    @property
+    def mean(self) -> float:
+        """Of the scores."""
+        return statistics.fmean(self.scores)
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the scores; 0 for a single run."""
+        return statistics.stdev(self.scores) if len(self.scores) > 1 else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As table.json holds it."""
+        return {
+            "settings": self.settings,
+            "mean": self.mean,
+            "spread": self.spread,
+            "scores": self.scores,
+            "parameters": self.parameters,
+            "seconds": statistics.fmean(self.seconds),
+        }
+
+
+def compare(
+    recipe: Path | str,
+    *,
+    out: Path | str,
+    vary: Vary = (),
+    seeds: int | None = None,
+    settings: Iterable[str] | Mapping[str, Any] = (),
+    force: bool = False,
+    data_dir: Path | str | None = None,
+    reporter: Reporter | None = None,
+    show: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Train every combination of what `vary` lists, `seeds` times each; returns what `table.json` holds.
+
+    `vary` is `{"model.hidden": [64, 128]}` or `["model.hidden=64,128"]`. A recipe may have both in a `[compare]` table.
+    """
+    out, task = Path(out), recipe_task(recipe)
+    tables = read_toml(find_recipe(recipe))
+    asked = tables.pop("compare", {})
+    grid = read_vary(vary) or read_vary(asked.get("vary", ()))
+    count = int(asked.get("seeds", 3)) if seeds is None else seeds
+    if not grid:
+        raise UserError("there is nothing to compare: give --vary section.key=value,value")
+    if count < 1:
+        raise UserError(f"the number of seeds should be at least 1, not {count}")
+    _check_out(out, force)
+    kind = find_task(task).Recipe
+    tables = apply_overrides(tables, overrides(settings))
+    entries = [Entry(dict(zip(grid, values, strict=True))) for values in itertools.product(*grid.values())]
+    plan = [  # all are checked before the first one starts
+        (entry, seed, _recipe(kind, tables, {**entry.settings, "train.seed": str(seed)}, recipe))
+        for entry in entries
+        for seed in range(1, count + 1)
+    ]
+    name = ""
+    for number, (entry, seed, chosen) in enumerate(plan, start=1):
+        if show is not None:
+            show(f"run {number} of {len(plan)}: {_said(entry.settings)}, seed {seed}")
+        place = out / "runs" / folder_name({**entry.settings, "seed": str(seed)})
+        report = _report(task, chosen, place, Path(data_dir) if data_dir is not None else None, reporter)
+        name, score = headline(report)
+        entry.scores.append(score)
+        entry.seconds.append(_seconds(report))
+        entry.parameters = int(report["parameters"])
+    found = {"task": task, "score": name, "seeds": count, "varied": list(grid), "runs": [e.to_dict() for e in entries]}
+    write_json(out / "table.json", found)
+    write_text(out / "table.md", markdown(found))
+    draw(found, out / "plot.png")
+    return found
+
+
+def read_vary(vary: Vary) -> dict[str, list[str]]:
+    """The values of each key, as `-s` would be given them.
+
+    >>> read_vary(["model.cell=rnn,gru", "train.lr=1e-3,2e-3"])
+    {'model.cell': ['rnn', 'gru'], 'train.lr': ['0.001', '0.002']}
+    """
+    if isinstance(vary, Mapping):
+        return {key: [value if isinstance(value, str) else toml_value(value) for value in vary[key]] for key in vary}
+    found: dict[str, list[str]] = {}
+    for text in [vary] if isinstance(vary, str) else vary:
+        key, equals, values = text.partition("=")
+        if not equals or not key.strip() or not values.strip():
+            raise UserError(f"'{text}' is nothing to compare: write section.key=value,value")
+        try:
+            listed = [toml_value(value) for value in tomllib.loads(f"values = [{values}]")["values"]]
+        except tomllib.TOMLDecodeError:  # bare words
+            listed = [value.strip() for value in values.split(",") if value.strip()]
+        found[key.strip()] = list(dict.fromkeys(listed))
+    return found
+
+
+def _check_out(out: Path, force: bool) -> None:
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out} is a file: name a folder for the comparison with --out")
+    if out.exists() and any(out.iterdir()) and not (out / "runs").is_dir():
+        raise UserError(f"{out} is not empty and holds no comparison of Elman's: name another folder with --out")
+    if force and (out / "runs").is_dir():
+        shutil.rmtree(out / "runs")
+
+
+def _recipe(kind: type[Section], tables: Mapping[str, Any], chosen: Mapping[str, str], where: Path | str) -> Section:
+    nested = json.loads(json.dumps(tables))  # the overrides of one run are not to be seen by the next
+    return parse(kind, apply_overrides(nested, [f"{key}={value}" for key, value in chosen.items()]), str(where))
+
+
+def _report(
+    task: str, recipe: Section, place: Path, data_dir: Path | None, reporter: Reporter | None
+) -> dict[str, Any]:
+    """The report of a run: read where it is finished, else made."""
+    path = place / "metrics.json"
+    if path.exists() and saved_recipe(place, type(recipe)) == recipe:
+        report = json.loads(path.read_text(encoding="utf-8"))
+    else:
+        try:
+            report = find_task(task).train(recipe, place, resume=True, data_dir=data_dir, reporter=reporter)
+        except Interrupted as stop:
+            raise Interrupted(f"{stop}; the same command goes on") from None
+    assert isinstance(report, dict)
+    return report
+
+
+def folder_name(settings: Mapping[str, str]) -> str:
+    """A name for the folder of a run that says what it is.
+
+    >>> folder_name({"model.cell": "gru", "data.train": '["a b.csv"]', "seed": "1"})
+    'cell=gru,train=_a_b.csv_,seed=1'
+    """
+    last = [key.rpartition(".")[2] for key in settings]
+    names = last if len(set(last)) == len(last) else list(settings)
+    values = [re.sub(r"[^A-Za-z0-9.+-]+", "_", value) for value in settings.values()]
+    return ",".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
+
+
+def headline(report: Mapping[str, Any]) -> tuple[str, float]:
+    """The one score that runs are compared by, and its name: on the test set if there is one.
+
+    >>> headline({"dev": {"accuracy": 0.8}, "test": {"accuracy": 0.7}})
+    ('test accuracy', 0.7)
+    """
+    if "cross_validation" in report:
+        return "cross-validated accuracy", float(report["cross_validation"]["accuracy"]["mean"])
+    split = next((name for name in ("test", "dev") if name in report), None)
+    if split is None:
+        raise UserError("there is nothing to compare by: give the recipe data.test, or data.dev_fraction above 0")
+    scores, where = report[split], {"dev": "held-out", "test": "test"}[split]
+    if "spans" in scores:
+        return f"{where} span F1", float(scores["spans"]["f1"])
+    name = "accuracy" if "accuracy" in scores else "perplexity"
+    return f"{where} {name}", float(scores[name])
+
+
+def _seconds(report: Mapping[str, Any]) -> float:
+    folds = report.get("cross_validation", {}).get("seconds", 0.0)
+    return float(report["run"]["seconds"] + folds)
+
+
+def _said(settings: Mapping[str, str]) -> str:
+    return ", ".join(f"{key} = {value}" for key, value in settings.items())
+
+
+def rows(found: Mapping[str, Any]) -> list[list[str]]:
+    """The table: a heading, then a line for each combination."""
+    lines = [[*found["varied"], f"{found['score']} (mean ± spread)", "parameters", "time"]]
+    for entry in found["runs"]:
+        shown = [str(value).strip('"') for value in entry["settings"].values()]
+        lines.append([*shown, shown_score(found, entry), f"{entry['parameters']:,}", duration(entry["seconds"])])
+    return lines
+
+
+def shown_score(found: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
+    """A score with its spread; shares as percentages."""
+    factor, digits = (1.0, 3) if found["score"].endswith("perplexity") else (100.0, 2)
+    mean, spread = factor * entry["mean"], factor * entry["spread"]
+    return f"{mean:.{digits}f} ± {spread:.{digits}f}" if found["seeds"] > 1 else f"{mean:.{digits}f}"
+
+
+def best(found: Mapping[str, Any]) -> int:
+    """The place of the best combination among the runs."""
+    means = [entry["mean"] for entry in found["runs"]]
+    return means.index(min(means) if found["score"].endswith("perplexity") else max(means))
+
+
+def markdown(found: Mapping[str, Any]) -> str:
+    """The table as Markdown, the best score in bold.
+
+    >>> entry = {"settings": {"model.cell": "gru"}, "mean": 0.9, "spread": 0.01, "parameters": 1000, "seconds": 5}
+    >>> print(markdown({"varied": ["model.cell"], "score": "test accuracy", "seeds": 3, "runs": [entry]}))
+    | model.cell | test accuracy (mean ± spread) | parameters | time |
+    |---|---|---|---|
+    | gru | **90.00 ± 1.00** | 1,000 | 5 s |
+    <BLANKLINE>
+    """
+    heading, *lines = rows(found)
+    lines[best(found)][-3] = f"**{lines[best(found)][-3]}**"
+    rule = "|---" * len(heading) + "|"
+    return "\n".join([f"| {' | '.join(heading)} |", rule, *(f"| {' | '.join(line)} |" for line in lines)]) + "\n"
+
+
+def draw(found: Mapping[str, Any], path: Path) -> None:
+    """A PNG: the score over the values of a key that are numbers, a line for each combination of the others."""
+    from matplotlib.figure import Figure  # slow to import, and only needed here
+
+    runs, keys = found["runs"], found["varied"]
+    factor = 1.0 if found["score"].endswith("perplexity") else 100.0
+    along = next((key for key in keys if all(_number(run["settings"][key]) is not None for run in runs)), None)
+    lines: dict[str, list[Mapping[str, Any]]] = {}
+    for run in runs:
+        rest = [str(run["settings"][key]).strip('"') for key in keys if key != along]
+        lines.setdefault(", ".join(rest) or found["score"], []).append(run)
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for label, members in lines.items():
+        means, spreads = ([factor * run[what] for run in members] for what in ("mean", "spread"))
+        if along is None:
+            axes.errorbar([label], means, spreads, fmt="o", capsize=4)
+        else:
+            places = [_number(run["settings"][along]) or 0.0 for run in members]
+            axes.errorbar(places, means, spreads, marker="o", capsize=4, label=label)
+    if along is not None:
+        values = sorted({_number(run["settings"][along]) or 0.0 for run in runs})
+        if values[0] > 0 and len(values) > 2 and values[-1] / values[0] >= 4:
+            axes.set_xscale("log", base=2)
+        axes.set_xticks(values, [f"{value:g}" for value in values])
+        axes.set_xlabel(along)
+        if len(lines) > 1:
+            axes.legend(frameon=False)
+    axes.set_ylabel(found["score"] + (" (%)" if factor > 1 else ""))
+    axes.spines[["top", "right"]].set_visible(False)
+    with write_aside(path) as aside:
+        figure.savefig(aside, format="png", dpi=120)
+
+
+def _number(value: str) -> float | None:
+    try:
+        return float(value)
+    except ValueError:
+        return None

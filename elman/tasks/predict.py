@@ -1,0 +1,84 @@
+"""What `elman predict` and a model have to say to each other, whatever the task.
+
+A model that predicts has
+
+    def predict_lines(self, lines: Iterable[str], options: PredictOptions) -> Iterator[str]: ...
+
+It makes records of the lines (one a line, or as many lines as its format takes), gives back one or more lines for
+each record in the order in which they came, and holds no more than `options.window` records at a time. A record that
+cannot be used goes to `options.bad`, which raises its error or counts and reports it.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, Protocol, runtime_checkable
+
+from elman.corpora.decoding import check_encoding
+from elman.corpora.lines import BadLines, OnError
+from elman.errors import UserError
+
+
+@dataclass(frozen=True)
+class PredictOptions:
+    """How records are to be read and results to be written."""
+
+    where: Path = Path("-")
+    """What the lines come from, for messages (`new.csv:7`)."""
+    format: str | None = None
+    """How the records are written: the file's ending without its dot, or what `--format` says."""
+    column: str | None = None
+    """The column or field of the text, by name or by number from 1, in tables and JSON lines."""
+    as_json: bool = False
+    """One JSON object a record, in place of text for people and other programs."""
+    colour: bool = False
+    """The output goes to a terminal that shows colours."""
+    bad: BadLines = field(default_factory=BadLines)
+    batch_size: int = 64
+    window: int = 4096
+
+
+@runtime_checkable
+class Predictor(Protocol):
+    """A model that `elman predict` can use."""
+
+    def predict_lines(self, lines: Iterable[str], options: PredictOptions) -> Iterator[str]:
+        """The lines to print for the records in `lines`."""
+
+
+class BadRecords(BadLines):
+    """Counts and reports a line once, however much is wrong with it: one that cannot be decoded is empty as well.
+
+    >>> bad = BadRecords("skip", print)
+    >>> bad(UserError("a.txt:7 is not utf-8")), bad(UserError("a.txt:7 has an empty text")), bad.count
+    a.txt:7 is not utf-8
+    (None, None, 1)
+    """
+
+    def __init__(self, on_error: OnError = "fail", report: Callable[[str], None] | None = None) -> None:
+        super().__init__(on_error, report)
+        self._last = ""
+
+    def __call__(self, error: UserError) -> None:
+        place = re.match(r".*?:\d+\b", str(error))
+        if place is None or place.group() != self._last:
+            super().__call__(error)
+        self._last = place.group() if place is not None else ""
+
+
+def stream_lines(stream: BinaryIO, where: Path, encoding: str, bad: BadLines) -> Iterator[str]:
+    """The lines of an open stream such as standard input, without their ends, each as soon as it is there.
+
+    >>> from io import BytesIO
+    >>> list(stream_lines(BytesIO(b"one\\r\\nt\\xffo\\n"), Path("-"), "utf-8", BadLines("skip")))
+    ['one', '']
+    """
+    encoding = check_encoding(encoding)
+    for number, raw in enumerate(stream, 1):
+        try:
+            line = raw.rstrip(b"\r\n").decode(encoding)
+        except UnicodeDecodeError as error:
+            bad(UserError(f"{where}:{number} is not {encoding} (byte 0x{raw[error.start]:02x}): mend the line"))
+            line = ""
+        yield line.removeprefix("\ufeff") if number == 1 else line

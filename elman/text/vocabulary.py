@@ -1,0 +1,105 @@
+"""Ready tokens (words, characters, affixes) to ids: frequent ones have one each, all others share the unknown one."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from elman.errors import UserError
+from elman.files import write_text
+from elman.text.settings import UNK
+
+FORMAT_VERSION = 1
+
+
+class Vocabulary:
+    """Tokens with ids, in order of falling training frequency behind the unknown one; `counts` is how often each stood.
+
+    >>> vocabulary = Vocabulary.fit(["the", "cat", "the"], min_count=2)
+    >>> vocabulary.tokens, vocabulary.counts.tolist()
+    (['<unk>', 'the'], [1, 2])
+    >>> vocabulary.encode(["the", "dog"]).tolist()
+    [1, 0]
+    """
+
+    unk_id = 0
+
+    def __init__(self, tokens: list[str], counts: ArrayLike) -> None:
+        self.tokens = tokens
+        self.counts: NDArray[np.int64] = np.asarray(counts, dtype=np.int64)
+        self._ids = {token: place for place, token in enumerate(tokens)}
+        if not tokens or tokens[0] != UNK or len(self._ids) != len(tokens) or self.counts.shape != (len(tokens),):
+            raise ValueError(f"a vocabulary is {UNK} and distinct tokens behind it, with a count for each")
+
+    @classmethod
+    def fit(
+        cls, tokens: Iterable[str], *, min_count: int = 1, size: int | None = None, extra: Iterable[str] = ()
+    ) -> "Vocabulary":
+        """Count tokens; those seen `min_count` times have an id, at most `size` in all with the unknown one.
+
+        `extra` tokens have one however rare they are: they stand last, as those with pre-trained vectors do.
+        """
+        counts = Counter(tokens)
+        left = counts.pop(UNK, 0)
+        ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))  # no vocabulary by chance
+        kept = [token for token, count in ordered if count >= min_count][: None if size is None else max(size - 1, 0)]
+        kept = [token for token in dict.fromkeys([*kept, *extra]) if token != UNK]
+        left += sum(counts.values()) - sum(counts[token] for token in kept)
+        return cls([UNK, *kept], [left, *(counts[token] for token in kept)])
+
+    @property
+    def size(self) -> int:
+        """V, the number of ids."""
+        return len(self.tokens)
+
+    def __contains__(self, token: str) -> bool:
+        return token in self._ids
+
+    def id(self, token: str) -> int:
+        """The id of one token."""
+        return self._ids.get(token, self.unk_id)
+
+    def encode(self, tokens: Iterable[str]) -> NDArray[np.int64]:
+        """The ids of several; for characters a text will do."""
+        return np.fromiter((self._ids.get(token, 0) for token in tokens), dtype=np.int64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return {"tokens": self.tokens, "counts": self.counts.tolist()}
+
+    @classmethod
+    def from_dict(cls, value: Any) -> "Vocabulary":
+        """What `to_dict` gave; anything else is a ValueError, KeyError or TypeError.
+
+        >>> Vocabulary.from_dict(Vocabulary.fit("hello").to_dict()).tokens
+        ['<unk>', 'l', 'e', 'h', 'o']
+        """
+        tokens = value["tokens"]
+        if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+            raise ValueError("the tokens of a vocabulary are a list of strings")
+        return cls(tokens, value["counts"])
+
+    def save(self, path: Path | str) -> None:
+        """Write it as JSON, whole or not at all.
+
+        >>> import tempfile
+        >>> place = Path(tempfile.mkdtemp()) / "words.json"
+        >>> Vocabulary.fit(["yes"]).save(place)
+        >>> Vocabulary.load(place).tokens
+        ['<unk>', 'yes']
+        """
+        write_text(Path(path), json.dumps({"version": FORMAT_VERSION, **self.to_dict()}) + "\n")
+
+    @classmethod
+    def load(cls, path: Path | str) -> "Vocabulary":
+        """Read what `save` wrote."""
+        try:
+            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+        except OSError as error:
+            raise UserError(f"cannot read the vocabulary {path}: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError, OverflowError):
+            raise UserError(f"{path} is damaged, not a vocabulary of Elman's: take it again from its model") from None

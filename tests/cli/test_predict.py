@@ -1,0 +1,116 @@
+"""`elman predict` and the other commands on a classifier: records in, answers out, in order."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.invoke import invoke
+from tests.end_to_end.processes import environment
+from tests.tasks.classify.runs import SMALL, names, write_table
+
+OVERRIDES = [part for setting in SMALL for part in ("-s", setting)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table of names, and a classifier trained on it."""
+    folder = tmp_path_factory.mktemp("predict")
+    table = write_table(folder / "names.csv")
+    test = write_table(folder / "test.csv", names(30))
+    more = ("--test", str(test), "-s", "data.dev_fraction=0")
+    code, shown, error = invoke(
+        "train", "classify", "--train", str(table), *more, "-o", str(folder / "run"), *OVERRIDES
+    )
+    assert code == 0, error
+    assert "most frequent class" in shown
+    assert "expected calibration error" in shown
+    assert "the label is column 'language' (guessed)" in error
+    assert "30 of the 30 test texts stand in training too" in error
+    assert f"elman predict {folder / 'run'}" in shown
+    return folder
+
+
+def test_one_line_in_one_line_out(folder: Path) -> None:
+    (folder / "new.txt").write_text("".join(f"{name}\n" for name, _ in names(20)))
+    code, out, error = invoke("predict", str(folder / "run"), str(folder / "new.txt"))
+    assert code == 0, error
+    labels = [line.split("\t")[0] for line in out.splitlines()]
+    assert len(labels) == 20
+    assert sum(found == label for found, (_, label) in zip(labels, names(20), strict=True)) >= 18
+
+
+def test_a_table_as_json(folder: Path) -> None:
+    code, out, error = invoke("predict", str(folder / "run"), str(folder / "test.csv"), "--json", "--window", "7")
+    assert code == 0, error
+    records = [json.loads(line) for line in out.splitlines()]
+    assert [record["text"] for record in records] == [name for name, _ in names(30)]
+    assert [record["line"] for record in records] == list(range(2, 32))
+
+
+def test_bad_lines_end_it_or_are_skipped(folder: Path) -> None:
+    (folder / "bad.txt").write_bytes(b"grimulfa\nol\xff\n\nolaina\n")
+    code, out, error = invoke("predict", str(folder / "run"), str(folder / "bad.txt"))
+    assert code == 2
+    assert f"{folder / 'bad.txt'}:2 is not utf-8" in error
+    code, out, error = invoke("predict", str(folder / "run"), str(folder / "bad.txt"), "--on-error", "skip")
+    assert code == 0, error
+    assert len(out.splitlines()) == 2
+    told = error.strip().splitlines()
+    assert len(told) == 3
+    assert "bad.txt:2 is not utf-8" in told[0]
+    assert "bad.txt:3 has an empty text" in told[1]
+    assert told[2] == "2 lines skipped"
+
+
+def test_standard_input_in_constant_memory(folder: Path) -> None:
+    """More text than is held at a time goes through a pipe, in order."""
+    texts = [name for name, _ in names(50)] * 40
+    command = [sys.executable, "-m", "elman.cli.main", "predict", str(folder / "run"), "--window", "100", "--json"]
+    done = subprocess.run(
+        command, input="\n".join(texts), capture_output=True, text=True, env=environment(), check=True
+    )
+    assert [json.loads(line)["text"] for line in done.stdout.splitlines()] == texts
+
+
+def test_evaluate_agrees_with_training_to_the_last_digit(folder: Path) -> None:
+    code, out, error = invoke("evaluate", str(folder / "run"), str(folder / "test.csv"), "--json")
+    assert code == 0, error
+    scores = json.loads(out)
+    kept = json.loads((folder / "run" / "metrics.json").read_text())
+    assert scores[str(folder / "test.csv")] == kept["test"]
+    code, out, error = invoke("evaluate", str(folder / "run"), str(folder / "test.csv"))
+    assert code == 0, error
+    assert "most frequent class" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("predict", "{run}", "{folder}/nowhere.txt"), "no such file"),
+        (("predict", "{run}", "{folder}/test.csv", "--on-error", "ignore"), "--on-error is fail or skip"),
+        (("predict", "{run}", "{folder}/test.csv", "--column", "nme"), "did you mean 'name'"),
+        (("predict", "{run}", "{folder}/test.csv", "--format", "xml"), "there is no format 'xml'"),
+        (("predict", "{folder}", "{folder}/test.csv"), "is not a model folder"),
+        (("evaluate", "{run}", "{folder}/other.csv"), "has the label 'east', which no training text has"),
+        (("evaluate", "{run}", "{folder}/test.csv", "--tokens"), "is no language model"),
+    ],
+)
+def test_mistakes_are_one_sentence(folder: Path, arguments: tuple[str, ...], sentence: str) -> None:
+    write_table(folder / "other.csv", [("grim", "east")])
+    code, out, error = invoke(*(part.format(run=folder / "run", folder=folder) for part in arguments))
+    assert (code, out) == (2, "")
+    assert sentence in error
+    assert len(error.strip().splitlines()) == 1
+
+
+def test_a_language_model_does_not_predict(tmp_path: Path) -> None:
+    text = tmp_path / "t.txt"
+    text.write_text("the cat sat on the mat\n" * 20)
+    small = ("-s", "model.hidden=4", "-s", "model.layers=1", "-s", "train.steps=1", "-s", "baseline.order=0")
+    assert invoke("train", "lm", "--train", str(text), "-o", str(tmp_path / "lm"), *small)[0] == 0
+    code, _, error = invoke("predict", str(tmp_path / "lm"), str(text))
+    assert code == 2
+    assert f"use it with  elman generate {tmp_path / 'lm'}" in error

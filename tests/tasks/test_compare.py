@@ -1,0 +1,135 @@
+"""Comparisons: every combination once, what is done stays done, a table and a picture."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import elman
+from elman.errors import UserError
+from elman.tasks import compare as comparing
+from elman.tasks.compare import compare, folder_name, headline, read_vary
+from tests.tasks.classify.runs import SMALL, write_table
+from tests.tasks.runs import SMALL as SMALL_LM
+from tests.tasks.runs import prose
+from tests.train.toy import quiet
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    table = write_table(tmp_path / "n.csv")
+    path = tmp_path / "small.toml"
+    path.write_text(
+        'task = "classify"\n'
+        '[compare]\nvary = ["model.hidden=4,8"]\nseeds = 1\n'
+        f'[data]\ntrain = ["{table}"]\n[text]\nkind = "characters"\n[train]\nthreads = 1\n'
+    )
+    return path
+
+
+def run(recipe: Path, out: Path, **options: object) -> dict[str, object]:
+    small = [*SMALL, "train.steps=4"]
+    return compare(recipe, out=out, settings=small, reporter=quiet(), **options)  # type: ignore[arg-type]
+
+
+def test_every_combination_with_every_seed(recipe: Path, tmp_path: Path) -> None:
+    vary = {"model.cell": ["rnn", "gru"], "model.hidden": [4, 8]}
+    found = run(recipe, tmp_path / "out", vary=vary, seeds=2)
+    folders = sorted(path.name for path in (tmp_path / "out" / "runs").iterdir())
+    assert len(folders) == 8
+    assert folders[0] == "cell=gru,hidden=4,seed=1"
+    table = json.loads((tmp_path / "out" / "table.json").read_text())
+    assert table == found
+    assert [entry["settings"]["model.cell"] for entry in table["runs"]] == ["rnn", "rnn", "gru", "gru"]
+    first = table["runs"][0]
+    reports = [
+        json.loads((tmp_path / "out" / "runs" / f"cell=rnn,hidden=4,seed={seed}" / "metrics.json").read_text())
+        for seed in (1, 2)
+    ]
+    assert first["scores"] == [report["dev"]["accuracy"] for report in reports]
+    assert first["parameters"] == reports[0]["parameters"]
+    assert (tmp_path / "out" / "plot.png").read_bytes().startswith(b"\x89PNG")
+    lines = (tmp_path / "out" / "table.md").read_text().splitlines()
+    assert lines[0] == "| model.cell | model.hidden | held-out accuracy (mean ± spread) | parameters | time |"
+    assert sum("**" in line for line in lines) == 1
+
+
+def test_the_recipe_says_what_to_compare_and_finished_runs_are_kept(
+    recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(recipe, tmp_path / "out")
+    weights = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("runs/*/model.safetensors")}
+    assert [path.parent.name for path in sorted(weights)] == ["hidden=4,seed=1", "hidden=8,seed=1"]
+    said: list[str] = []
+    found = run(recipe, tmp_path / "out", vary=["model.hidden=4,8,16"], show=said.append)
+    assert len(found["runs"]) == 3  # type: ignore[arg-type]
+    assert len(said) == 3
+    assert all(path.stat().st_mtime_ns == before for path, before in weights.items())
+
+
+def test_an_interrupted_comparison_goes_on(recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report, calls = comparing._report, []
+
+    def killed(*arguments: object) -> object:
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return report(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(comparing, "_report", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run(recipe, tmp_path / "out")
+    assert not (tmp_path / "out" / "table.json").exists()
+    found = run(recipe, tmp_path / "out")
+    assert len(found["runs"]) == 2  # type: ignore[arg-type]
+
+
+def test_any_task(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text(prose())
+    (tmp_path / "lm.toml").write_text(f'task = "lm"\n[data]\ntrain = ["{tmp_path / "t.txt"}"]\n')
+    settings = [*SMALL_LM, "train.steps=3"]
+    vary = {"model.cell": ["rnn", "gru"]}
+    found = elman.compare(
+        tmp_path / "lm.toml", out=tmp_path / "o", vary=vary, seeds=1, settings=settings, reporter=quiet()
+    )
+    assert found["score"] == "held-out perplexity"
+    means = [entry["mean"] for entry in found["runs"]]
+    assert means[comparing.best(found)] == min(means)
+    assert (tmp_path / "o" / "plot.png").exists()  # two words on the axis, no numbers
+
+
+def test_the_headline_is_the_test_set() -> None:
+    assert headline({"dev": {"perplexity": 9.0, "loss": 2}}) == ("held-out perplexity", 9.0)
+    assert headline({"test": {"accuracy": 0.5, "spans": {"f1": 0.25}}}) == ("test span F1", 0.25)
+    assert headline({"cross_validation": {"accuracy": {"mean": 0.75}}, "dev": {}})[1] == 0.75
+
+
+def test_values_as_they_are_written() -> None:
+    assert read_vary(["model.cell=rnn, gru"]) == {"model.cell": ["rnn", "gru"]}
+    assert read_vary({"model.locked": [True, False]}) == {"model.locked": ["true", "false"]}
+    assert folder_name({"a.size": "1", "b.size": "2"}) == "a.size=1,b.size=2"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"vary": ["model.hidden"]}, "'model.hidden' is nothing to compare"),
+        ({"vary": ["model.hiden=1,2"]}, "did you mean 'model.hidden'"),
+        ({"vary": ["model.hidden=4,-1"]}, "model.hidden"),
+        ({"seeds": 0}, "the number of seeds should be at least 1"),
+    ],
+)
+def test_mistakes_show_before_anything_is_trained(
+    recipe: Path, tmp_path: Path, options: dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(UserError, match=sentence):
+        run(recipe, tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_nothing_to_vary_and_a_folder_of_other_things(recipe: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="holds no comparison"):
+        run(recipe, tmp_path)
+    recipe.write_text(recipe.read_text().replace('vary = ["model.hidden=4,8"]\n', ""))
+    with pytest.raises(UserError, match="nothing to compare: give --vary"):
+        run(recipe, tmp_path / "out")

@@ -1,0 +1,58 @@
+"""Pre-trained word vectors as their makers write them."""
+
+from pathlib import Path
+
+import pytest
+
+from elman.errors import UserError
+from elman.text.vectors import read_vectors
+
+
+def write(folder: Path, text: str) -> Path:
+    place = folder / "vectors.txt"
+    place.write_bytes(text.encode())
+    return place
+
+
+def test_word2vec_has_a_heading_and_glove_has_none(tmp_path: Path) -> None:
+    glove = read_vectors(write(tmp_path, "the 0.5 -1e-2\ncat 1 2\n"))
+    word2vec = read_vectors(write(tmp_path, "2 2\nthe 0.5 -1e-2 \ncat 1 2 \n"))
+    assert glove.words == word2vec.words == ["the", "cat"]
+    assert glove.matrix.tolist() == word2vec.matrix.tolist()
+    assert glove.matrix[1].tolist() == [1.0, 2.0]
+
+
+def test_a_word_may_hold_blanks(tmp_path: Path) -> None:
+    vectors = read_vectors(write(tmp_path, "the 1 2 3\n. . . 4 5 6\n"))
+    assert vectors.words == ["the", ". . ."]
+    assert vectors.matrix[1].tolist() == [4.0, 5.0, 6.0]
+
+
+def test_only_the_first_and_the_wanted_are_read(tmp_path: Path) -> None:
+    place = write(tmp_path, "a 1\nb 2\nc 3\nd broken\ne 5\n")
+    assert read_vectors(place, first=2, wanted={"e"}).words == ["a", "b", "e"]
+
+
+def test_of_several_spellings_the_first_counts(tmp_path: Path) -> None:
+    vectors = read_vectors(write(tmp_path, "The 1\nthe 2\nCat 3\n"), lowercase=True, first=0, wanted={"the", "cat"})
+    assert dict(zip(vectors.words, vectors.matrix[:, 0].tolist(), strict=True)) == {"the": 1.0, "cat": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a 1 2\nb 1\n", r"vectors\.txt:2 is not a word with 2 numbers"),
+        ("a 1 2\nb 1 x\n", r"vectors\.txt:2 is not a word with 2 numbers"),
+        ("a 1 nan\n", r"vectors\.txt:1 is not a word with 2 numbers"),
+        ("a\n", r"vectors\.txt:1 is not a word with some numbers"),
+        ("", "none of the words"),
+    ],
+)
+def test_what_is_wrong_is_named_by_its_line(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        read_vectors(write(tmp_path, text))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"cannot read the word vectors .*none\.txt"):
+        read_vectors(tmp_path / "none.txt")
