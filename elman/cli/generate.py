@@ -36,7 +36,7 @@ def generate(
 
     seed = fresh_seed() if seed is None else seed
     sampling = Sampling(temperature, top_k, top_p, repetition_penalty, seed)
-    found = load(model)
+    found = load(model, "lm")
     if prompt == "-":
         prompt = sys.stdin.read()
     if exhaustive:

@@ -8,8 +8,8 @@ from elman.errors import UserError
 from elman.files import write_text
 from elman.train.recipe import Section, differences, parse, read_toml, to_toml
 
-MODEL_FILES = ("config.json", "tokenizer.json", "model.safetensors", "metrics.json", "README.md")
-RUN_FILES = (*MODEL_FILES, "recipe.toml", "log.jsonl", "curves.png", "checkpoint", "tensorboard")
+MODEL_FILES = ("config.json", "tokenizer.json", "lexicon.json", "model.safetensors", "metrics.json", "README.md")
+RUN_FILES = (*MODEL_FILES, "recipe.toml", "log.jsonl", "curves.png", "confusion.png", "checkpoint", "tensorboard")
 
 R = TypeVar("R", bound=Section)
 

@@ -22,8 +22,9 @@ class ClassifierNetwork(nn.Module):
     def __init__(self, settings: ModelSettings, tokens: int, characters: int, classes: int) -> None:
         super().__init__()
         self.embedding = nn.Embedding(tokens, settings.embedding)
-        # A rare token keeps most of the vector that it began with: a small one is no noise to the others.
-        nn.init.normal_(self.embedding.weight, std=settings.embedding_scale)
+        if settings.embedding_scale != 1:  # which PyTorch has drawn already
+            # A rare token keeps most of the vector that it began with: a small one is no noise to the others.
+            nn.init.normal_(self.embedding.weight, std=settings.embedding_scale)
         self.spelling: CharacterEncoder | None = None
         if characters:
             self.spelling = CharacterEncoder(
