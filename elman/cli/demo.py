@@ -21,7 +21,7 @@ def demo(
     from elman.corpora.builtin import can_make
 
     write_python(out, settings)
-    if can_make():
+    if can_make("surnames"):
         sort_surnames(out / "surnames")
     else:
         typer.echo("\nWith Faker the tour also sorts surnames by language: pip install 'elman[demo]'")

@@ -36,7 +36,8 @@ def _options(
     pass
 
 
-for module in ("train", "evaluate", "predict", "generate", "compare", "export", "data", "bench", "doctor", "demo"):
+COMMANDS = "train evaluate predict generate explain compare export data bench doctor demo"
+for module in COMMANDS.split():
     import_module(f"elman.cli.{module}").add_to(app)
 
 

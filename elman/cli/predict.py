@@ -20,7 +20,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def predict(
-    model: Path = typer.Argument(..., help="The folder of a classifier or tagger."),
+    model: Path = typer.Argument(..., help="The folder of a classifier, tagger or translator."),
     data: Path = typer.Argument(Path("-"), help="A file; - is standard input."),
     as_json: bool = typer.Option(False, "--json", help="One JSON record for each record."),
     column: str | None = typer.Option(None, "--column", "-c", help="The text's column or field, by name or number."),
@@ -30,11 +30,19 @@ def predict(
     on_error: str = typer.Option("fail", "--on-error", help="What a bad line does: fail, or skip (and be reported)."),
     encoding: str = typer.Option("utf-8", "--encoding", help="Of the input."),
     window: int = typer.Option(4096, "--window", min=1, help="Records held in memory, to be grouped by length."),
+    beam: int | None = typer.Option(None, "--beam", help="Translators: hypotheses side by side; 1 is greedy."),
+    n_best: int | None = typer.Option(None, "--n-best", help="Translators: so many translations of each text."),
+    prefix: str | None = typer.Option(None, "--prefix", help="Translators: every translation begins so."),
+    require: list[str] = typer.Option([], "--require", help="Translators: a word that must appear."),
+    forbid: list[str] = typer.Option([], "--forbid", help="Translators: a word that must not appear."),
+    alignments: bool = typer.Option(False, "--alignments", help="Translators: which token comes from which (0-0 1-2)."),
+    search: list[str] = typer.Option([], "--search", help="Translators: name=value, any other option of the search."),
+    ensemble: list[Path] = typer.Option([], "--ensemble", help="Translators: a further model to average with."),
 ) -> None:
     """Predict for every record of a file or of standard input, in order."""
     from elman.corpora.lines import read_lines
     from elman.corpora.tables import table_kind
-    from elman.tasks import load
+    from elman.tasks import Translator, load
     from elman.tasks.predict import BadRecords, PredictOptions, Predictor, stream_lines
 
     if on_error not in ("fail", "skip"):
@@ -42,6 +50,11 @@ def predict(
     found = load(model)
     if not isinstance(found, Predictor):
         raise UserError(f"{model} holds a model that predicts no labels: use it with  elman generate {model}")
+    asked = _search(beam, n_best, prefix, require, forbid, alignments, search)
+    if isinstance(found, Translator):
+        found = found.beside(*(load(other, "translate") for other in ensemble)) if ensemble else found
+    elif asked or ensemble:
+        raise UserError(f"{model} is no translator: leave --{next(iter(asked), 'ensemble').replace('_', '-')} out")
     piped = str(data) == "-"
     with _Progress(None if piped else data) as progress:
         bad = BadRecords("skip" if on_error == "skip" else "fail", progress.say)
@@ -53,7 +66,9 @@ def predict(
             column=column,
             as_json=as_json,
             colour=sys.stdout.isatty(),
+            search=asked,
             bad=bad,
+            say=progress.say,
             window=1 if typed else window,  # whoever types wants the answer before the next line
         )
         for line in found.predict_lines(progress.watch(lines), options):
@@ -63,6 +78,25 @@ def predict(
         sys.stdout.flush()
         if bad.count:
             progress.say(f"{bad.count} line{'s' if bad.count != 1 else ''} skipped")
+
+
+def _search(
+    beam: int | None,
+    n_best: int | None,
+    prefix: str | None,
+    require: list[str],
+    forbid: list[str],
+    alignments: bool,
+    settings: list[str],
+) -> dict[str, Any]:
+    """What was asked of a translator, by name."""
+    from elman.train.recipe import apply_overrides
+
+    named = {"beam": beam, "n_best": n_best, "prefix": prefix, "require": require, "forbid": forbid}
+    given = {name: value for name, value in named.items() if value}
+    if beam == 0:  # to be refused in words
+        given["beam"] = 0
+    return given | ({"alignments": True} if alignments else {}) | apply_overrides({}, settings)
 
 
 class _Progress:

@@ -14,6 +14,7 @@ TASKS = {
     "lm": ("Train a language model over characters, bytes, words or sub-words.", "generate"),
     "classify": ("Train a classifier: one label for a text, or several.", "predict"),
     "tag": ("Train a tagger: one label for each token.", "predict"),
+    "translate": ("Train a translator, from a line to a line; --train twice for two parallel files.", "predict"),
 }
 """For each task what its training does, and the command to go on with."""
 
@@ -73,7 +74,9 @@ def show_report(report: dict[str, Any], task: str = "lm") -> None:
     for name, scores in report.items():
         if not isinstance(scores, dict) or "loss" not in scores:
             continue
-        size = next((f" ({scores[unit]:,} {unit})" for unit in ("texts", "sentences", "tokens") if unit in scores), "")
+        size = next(
+            (f" ({scores[unit]:,} {unit})" for unit in ("texts", "sentences", "lines", "tokens") if unit in scores), ""
+        )
         table = Table(title=f"{shown.NAMES.get(name, name)}{size}", title_justify="left")
         table.add_column("", no_wrap=True)
         for column in shown.COLUMNS:

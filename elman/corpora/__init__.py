@@ -8,7 +8,9 @@ from elman.corpora.entries import CATALOGUE, Corpus, CorpusFile
 from elman.corpora.ids import line_ids, stream_ids
 from elman.corpora.labelled import LabelledFiles, LabelledText, iterate_texts, read_labelled
 from elman.corpora.lines import BadLines
+from elman.corpora.pairs import Pair, PairFiles, Pairs, read_pairs, references, write_pairs
 from elman.corpora.readers import TextFiles
+from elman.corpora.splits import split_by_key, split_pairs
 from elman.corpora.stream import IdStream
 from elman.corpora.tables import Record, read_records
 from elman.corpora.tagged import Sentence, TaggedFiles, read_tagged, write_tagged
@@ -22,6 +24,9 @@ __all__ = [
     "IdStream",
     "LabelledFiles",
     "LabelledText",
+    "Pair",
+    "PairFiles",
+    "Pairs",
     "Record",
     "Sentence",
     "TaggedFiles",
@@ -40,11 +45,16 @@ __all__ = [
     "overlap",
     "parse_tree",
     "read_labelled",
+    "read_pairs",
     "read_records",
     "read_tagged",
+    "references",
     "seen",
+    "split_by_key",
+    "split_pairs",
     "stratified_folds",
     "stratified_split",
     "stream_ids",
+    "write_pairs",
     "write_tagged",
 ]

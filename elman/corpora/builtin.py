@@ -1,4 +1,4 @@
-"""What needs no download: the source of Python's own library, and corpora that are made with Faker."""
+"""What needs no download: the source of Python's library, and corpora made with Faker, with Babel or by rule."""
 
 import csv
 import sysconfig
@@ -7,7 +7,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from elman.corpora.cache import cache_folder
+from elman.corpora.dates import date_parts
 from elman.corpora.entities import SIZES, entity_sentences
+from elman.corpora.numbers import number_parts
+from elman.corpora.pairs import write_pairs
 from elman.corpora.surnames import surnames
 from elman.corpora.tagged import write_tagged
 from elman.errors import UserError
@@ -15,8 +18,9 @@ from elman.files import write_aside
 
 LEFT_OUT = {"test", "tests", "idlelib", "site-packages", "dist-packages", "__pycache__"}
 LIMIT = 8_000_000  # bytes, nearly all of them characters
-FAKER = "made with Faker (pip install elman[demo])"
-MADE_VERSION = 1  # to be raised when other names or sentences are made
+MAKERS = {"surnames": "Faker", "entities": "Faker", "dates": "Babel"}  # the package that each is made with
+PAIRS = {"dates": date_parts, "numbers": number_parts}
+MADE_VERSION = 1  # to be raised when other names, sentences or pairs are made
 
 
 def python_sources(limit: int = LIMIT) -> list[Path]:
@@ -54,32 +58,55 @@ def _is_utf8(path: Path) -> bool:
         return False
 
 
-def can_make() -> bool:
-    """Whether Faker is installed.
+def can_make(name: str) -> bool:
+    """Whether what the corpus is made with is installed.
 
-    >>> can_make() == (find_spec("faker") is not None)
-    True
+    >>> can_make("numbers"), can_make("surnames") == (find_spec("faker") is not None)
+    (True, True)
     """
-    return find_spec("faker") is not None
+    return name not in MAKERS or find_spec(MAKERS[name].lower()) is not None
 
 
 def make_files(name: str) -> dict[str, list[Path]]:
-    """The files of `surnames` (CSV) or `entities` (CoNLL) by split, in the cache folder; made where they are not there.
+    """The files of a corpus by split, in the cache folder; made where they are not there.
 
-    >>> [path.name for path in make_files("surnames")["test"]]
-    ['test.csv']
+    `surnames` is CSV, `entities` CoNLL, `dates` and `numbers` TSV.
+
+    >>> [path.name for path in make_files("numbers")["test"]]
+    ['test.tsv']
     """
-    try:
-        folder = cache_folder() / "corpora" / name / f"faker-{version('faker')}-{MADE_VERSION}"
-    except PackageNotFoundError as error:
-        raise UserError(f"{name} is {FAKER}, which is not installed: install it, or choose another corpus") from error
+    folder = cache_folder() / "corpora" / name / f"{_made_with(name)}{MADE_VERSION}"
     if name == "surnames":
         return {split: [path] for split, path in _surname_files(folder).items()}
+    if name in PAIRS:
+        return {split: [path] for split, path in _pair_files(name, folder).items()}
     places = {split: folder / f"{split}.conll" for split in SIZES}
     for split, place in places.items():
         if not place.is_file():
             write_tagged(place, entity_sentences(split))
     return {split: [place] for split, place in places.items()}
+
+
+def _made_with(name: str) -> str:
+    """Package and version, since another version gives other files; nothing where none is needed."""
+    if name not in MAKERS:
+        return ""
+    maker = MAKERS[name]
+    try:
+        return f"{maker.lower()}-{version(maker)}-"
+    except PackageNotFoundError as error:
+        raise UserError(
+            f"{name} is made with {maker} (pip install elman[demo]), which is not installed: install it, or choose "
+            "another corpus"
+        ) from error
+
+
+def _pair_files(name: str, folder: Path) -> dict[str, Path]:
+    places = {split: folder / f"{split}.tsv" for split in ("train", "dev", "test")}
+    if not all(place.is_file() for place in places.values()):
+        for split, pairs in PAIRS[name]().items():
+            write_pairs(places[split], pairs)
+    return places
 
 
 def _surname_files(folder: Path) -> dict[str, Path]:

@@ -47,7 +47,7 @@ def is_here(entry: Corpus, data_dir: Path | str | None = None) -> bool:
     True
     """
     if not entry.files:
-        return entry is PYTHON or can_make()
+        return entry is PYTHON or can_make(entry.name)
     return all(find_file(entry, file, data_dir) for file in entry.files)
 
 

@@ -71,7 +71,10 @@ class TableColumns:
         for given in (text, label):
             if given is not None:
                 column_index(path, sample[0], given)
-        found = [_named(names, TEXTS) if text is None else text, _named(names, LABELS) if label is None else label]
+        found = [
+            named_column(names, TEXTS) if text is None else text,
+            named_column(names, LABELS) if label is None else label,
+        ]
         if not labelled:
             return cls(1 if found[0] is None else found[0], None)
         if None in found:
@@ -123,8 +126,8 @@ class JsonFields:
             raise UserError(f'{path} holds no objects: write lines such as {{"text": ..., "label": ...}}')
         names = list(first)
         found = [
-            _named(names, TEXTS) if text is None else str(text),
-            _named(names, LABELS) if label is None else str(label),
+            named_column(names, TEXTS) if text is None else str(text),
+            named_column(names, LABELS) if label is None else str(label),
         ]
         if not labelled:
             return cls(str(found[0] or "text"), None)
@@ -144,11 +147,15 @@ def _is_header(row: list[str], text: Column, label: Column) -> bool:
     given = [column for column in (text, label) if isinstance(column, str)]
     if given:
         return any(name in row for name in given)
-    return _named(row, TEXTS + LABELS) is not None
+    return named_column(row, TEXTS + LABELS) is not None
 
 
-def _named(names: list[str], usual: tuple[str, ...]) -> str | None:
-    """The first of the `usual` names that is among `names`, as it is spelt there."""
+def named_column(names: list[str], usual: tuple[str, ...]) -> str | None:
+    """The first of the `usual` names that is among `names`, as it is spelt there.
+
+    >>> named_column(["id", "Text"], ("sentence", "text"))
+    'Text'
+    """
     spelt = {name.strip().lower(): name for name in reversed(names)}
     return next((spelt[name] for name in usual if name in spelt), None)
 

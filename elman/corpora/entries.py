@@ -7,6 +7,7 @@ WIKITEXT2 = f"{GITHUB}/pytorch/examples/main/word_language_model/data/wikitext-2
 NAMES = f"{GITHUB}/hunkim/PyTorchZeroToAll/master/data"
 TREC_HOME = "https://cogcomp.seas.upenn.edu/Data/QA/QC"
 EWT = f"{GITHUB}/UniversalDependencies/UD_English-EWT/r2.16"
+MULTI30K_RAW = f"{GITHUB}/multi30k/dataset/master/data/task1/raw"
 WNUT = f"{GITHUB}/leondz/emerging_entities_17/master"
 
 
@@ -241,11 +242,84 @@ ENTITIES = Corpus(
     "built in, made with Faker (pip install elman[demo]); token and BIO tag; each split has templates of its own; "
     "differs from one version of Faker to the next",
 )
+MULTI30K = Corpus(
+    "multi30k",
+    "31,014 image descriptions in German and English",
+    ("translate",),
+    "research",
+    "https://github.com/multi30k/dataset",
+    tuple(
+        CorpusFile(name, size, digest, f"{MULTI30K_RAW}/{name}.gz")
+        for name, size, digest in (
+            ("train.de", 2_110_398, "2c2b73fd2b548fbcde3a875e0a78d6ee94d498bfdee6bd3eae3945779e9ddf72"),
+            ("train.en", 1_801_238, "460a15fbd157e34a7a9957ee388c1ca247fe47af3ef25fb50442af6c274e0fc6"),
+            ("val.de", 75_981, "660e09eb7e1da2f856ea13ee5ad3cf6d36b3d5b0b733c857e94c5747a3dfc660"),
+            ("val.en", 63_297, "1f2a23d992769b5b3d209b0a10dd0b77c08cceb1f20dfb97ed0aafa49d107227"),
+            ("test_2016_flickr.de", 70_649, "4be6b5b3236b79c25475c6bb829800a7ce559e9ba7a1f6c2394fe4d40be46d16"),
+            ("test_2016_flickr.en", 62_076, "399a4382932c1aadd3ceb9bef1008d388a64c76d4ae4e9d4728c6f4301cac182"),
+        )
+    ),
+    {
+        split: (f"{name}.de", f"{name}.en")
+        for split, name in (("train", "train"), ("dev", "val"), ("test", "test_2016_flickr"))
+    },
+    "parallel files, neither tokenised nor lower-cased; 29,000 / 1,014 / 1,000 pairs, the test set of 2016; German to "
+    "English unless source=en is said",
+)
+TATOEBA_FRA_ENG = Corpus(
+    "tatoeba-fra-eng",
+    "142,787 short sentence pairs, English and French",
+    ("translate",),
+    "CC BY 2.0",
+    "https://www.manythings.org/anki/",
+    (CorpusFile("fra.txt", 10_009_515, "2546838ae46e0eac4c02ab7032ea0a02a006074a5340077a36a9444f41e02888"),),
+    {"train": ("fra.txt",)},
+    "English, tab, French, sorted by length; published as a zip; no split: 98,659 English sides differ, so split by "
+    "them, or a sentence lands on both sides",
+)
+CMUDICT = Corpus(
+    "cmudict",
+    "CMU pronouncing dictionary: 135,166 pronunciations of English words",
+    ("translate",),
+    "BSD-2-Clause",
+    "https://github.com/cmusphinx/cmudict",
+    (
+        CorpusFile(
+            "cmudict.dict",
+            3_618_488,
+            "81917843c7f44ce2b094ac63873c2c7a4cf802040792c455ba3ca406891c3d22",
+            f"{GITHUB}/cmusphinx/cmudict/master/cmudict.dict",
+        ),
+    ),
+    {"train": ("cmudict.dict",)},
+    "a word a line, then its sounds; word(2) is a second pronunciation; no split: split by word",
+)
+DATES = Corpus(
+    "dates",
+    "20,000 dates as 59 languages and regions write them, and their ISO form",
+    ("translate",),
+    "BSD-3-Clause",
+    "https://github.com/python-babel/babel",
+    (),
+    {"train": (), "dev": (), "test": ()},
+    "built in, worded by Babel (pip install elman[demo]); columns source and target; no date of dev and test stands in "
+    "train; differs from one version of Babel to the next",
+)
+NUMBERS = Corpus(
+    "numbers",
+    "20,000 numbers below a million and how they are read out in English, French, German, Turkish",
+    ("translate",),
+    "Apache-2.0",
+    "elman.corpora.numbers",
+    (),
+    {"train": (), "dev": (), "test": ()},
+    "built in; columns source (`de 21`) and target (`einundzwanzig`); no number of dev and test stands in train",
+)
 
 CATALOGUE: dict[str, Corpus] = {
     corpus.name: corpus
     for corpus in (
         *(TINYSHAKESPEARE, SONNETS, WIKITEXT_2, NAMES_18, TREC, SST_TREES, SENTENCE_POLARITY, UD_ENGLISH_EWT, WNUT17),
-        *(PYTHON, SURNAMES, ENTITIES),
+        *(MULTI30K, TATOEBA_FRA_ENG, CMUDICT, PYTHON, SURNAMES, ENTITIES, DATES, NUMBERS),
     )
 }

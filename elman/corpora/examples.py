@@ -29,7 +29,9 @@ class ExampleBatches(Generic[B]):
 
     Every epoch has each example once, in an order that follows from the seed and the epoch's number alone, so a
     position is all that there is to save. `text` tells one training set from another (see `fingerprint`): a run
-    does not go on with other data.
+    does not go on with other data. A batch has `batch_size` examples or, where `tokens` is given, as many as make no
+    more than so many of them, padding included. Of examples with several lengths (N x 2) the first counts; the second
+    only says which of those that are alike in it stand together.
 
     >>> batches = ExampleBatches([5, 2, 9, 3], 2, lambda rows: sorted(rows.tolist()), seed=1)
     >>> sorted(next(batches) + next(batches)), batches.progress
@@ -39,28 +41,40 @@ class ExampleBatches(Generic[B]):
     def __init__(
         self,
         lengths: Sequence[int] | Ints,
-        batch_size: int,
+        batch_size: int | None,
         make: Callable[[Ints], B],
         *,
+        tokens: int | None = None,
         seed: int = 0,
         text: str = "",
     ) -> None:
-        self.lengths = np.asarray(lengths, np.int64)
-        if not len(self.lengths) or batch_size < 1:
-            raise ValueError(f"cannot make batches of {batch_size} from {len(self.lengths)} examples")
-        self.batch_size, self.make, self.seed, self.text = batch_size, make, seed, text
+        self.lengths = np.asarray(lengths, np.int64).reshape(len(lengths), -1)  # N x 1 or N x 2
+        if not len(self.lengths) or (batch_size is None) == (tokens is None) or (batch_size or tokens or 0) < 1:
+            raise ValueError(f"cannot make batches of {batch_size or tokens} from {len(self.lengths)} examples")
+        self.batch_size, self.tokens, self.make, self.seed, self.text = batch_size, tokens, make, seed, text
         self.epoch = 0
         self._begin_epoch()
 
     def _begin_epoch(self) -> None:
         self.position = 0
         generator = np.random.default_rng([self.seed, self.epoch])
-        self._order = generator.permutation(len(self.lengths))
-        size = self.batch_size * GROUP
-        for first in range(0, len(self._order), size):
-            group = self._order[first : first + size]
-            group[:] = group[np.argsort(self.lengths[group], kind="stable")]
-        self._batches = generator.permutation(-(-len(self._order) // self.batch_size))
+        order = generator.permutation(len(self.lengths))
+        usual = self.batch_size or max(1, int((self.tokens or 0) // self.lengths[:, 0].mean()))
+        cuts = range(usual * GROUP, len(order), usual * GROUP)
+        groups = [group[np.lexsort(self.lengths[group].T[::-1])] for group in np.split(order, cuts)]
+        batches = [batch for group in groups for batch in self._cut(group)]
+        self._batches = [batches[number] for number in generator.permutation(len(batches))]
+
+    def _cut(self, group: Ints) -> Iterator[Ints]:
+        """Examples of rising length in batches."""
+        first = 0
+        while first < len(group):
+            size = self.batch_size
+            if size is None:
+                room = self.lengths[group[first:], 0] * np.arange(1, len(group) - first + 1) <= (self.tokens or 0)
+                size = max(1, int(room.sum()))  # what so many cost grows with each, so those with room come first
+            yield group[first : first + size]
+            first += size
 
     @property
     def progress(self) -> float:
@@ -68,8 +82,7 @@ class ExampleBatches(Generic[B]):
         return self.epoch + self.position / len(self._batches)
 
     def __next__(self) -> B:
-        first = int(self._batches[self.position]) * self.batch_size
-        batch = self.make(self._order[first : first + self.batch_size])
+        batch = self.make(self._batches[self.position])
         self.position += 1
         if self.position >= len(self._batches):
             self.epoch += 1

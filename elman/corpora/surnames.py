@@ -6,10 +6,10 @@ Persian, Russian, Thai, Ukrainian. A name may be at home in several languages, a
 """
 
 import random
-from hashlib import blake2b
 from importlib import import_module
 
 from elman.corpora.labelled import LabelledText
+from elman.corpora.splits import draw
 from elman.errors import UserError
 
 LISTS = {  # for each language, Faker's locales and the list in each
@@ -75,7 +75,7 @@ def surnames(seed: int = 0) -> dict[str, list[LabelledText]]:
     parts: dict[str, list[LabelledText]] = {"train": [], "test": []}
     for language, names in surname_lists().items():
         for name in names:
-            side = "test" if _draw(name, seed) < TEST_SHARE else "train"
+            side = "test" if draw(name, seed) < TEST_SHARE else "train"
             parts[side].append(LabelledText(name, (language,), f"Faker's surnames, {language}"))
     generator = random.Random(seed)
     for records in parts.values():
@@ -96,8 +96,3 @@ def _names(sources: tuple[str, ...]) -> list[str]:
         found.update(" ".join(name.split()) for name in names)
     # One of the Chinese lists is in capitals, which would give it away.
     return sorted({name.title() if name.isupper() else name for name in found})
-
-
-def _draw(name: str, seed: int) -> float:
-    """A number from 0 to 1 that depends on the name and the seed alone."""
-    return int.from_bytes(blake2b(f"{seed} {name}".encode(), digest_size=8).digest()) / 2**64

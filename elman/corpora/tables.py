@@ -189,15 +189,22 @@ def table_kind(path: Path) -> str:
     return kind if kind in TABLES else ""
 
 
-def table_rows(path: Path, lines: Iterator[str], kind: str, bad: BadLines = FAIL) -> Iterator[tuple[str, list[str]]]:
+def table_rows(
+    path: Path, lines: Iterator[str], kind: str, bad: BadLines = FAIL, *, quotes: bool = True
+) -> Iterator[tuple[str, list[str]]]:
     """Where each row of a `.csv` or `.tsv` table ends, and its cells, as many as in the first row.
+
+    Without `quotes` a quotation mark is a character like any other.
 
     >>> list(table_rows(Path("a.csv"), iter(['1,"a, b"', "", "2,c"]), ".csv"))
     [('a.csv:1', ['1', 'a, b']), ('a.csv:3', ['2', 'c'])]
     """
     width = 0
     with_ends = (line + "\n" for line in lines)  # for fields in quotes that go over several lines
-    rows = csv.reader(with_ends, delimiter="," if kind == ".csv" else "\t", strict=True)
+    delimiter = "," if kind == ".csv" else "\t"
+    rows = csv.reader(
+        with_ends, delimiter=delimiter, strict=True, quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+    )
     while True:
         try:
             row = next(rows, None)

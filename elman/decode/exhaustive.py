@@ -25,12 +25,21 @@ class Scored(NamedTuple):
 
 @torch.no_grad()
 def exhaustive(
-    model: StepModel[State], *, start_id: int, length: int, stop_id: int | None = None, limit: int = 1_000_000
+    model: StepModel[State],
+    *,
+    start_id: int,
+    length: int,
+    stop_id: int | None = None,
+    limit: int = 1_000_000,
+    length_power: float = 0.0,
+    row: int = 0,
 ) -> list[Scored]:
     """Every sequence of `length` ids after `start_id`, best first; equally good ones in the order of ids.
 
     With a `stop_id`, shorter sequences that end in it are among them, and none goes on after it; either way
-    the probabilities of all sum to one.
+    the probabilities of all sum to one. Best is what has the greatest log-probability divided by its number
+    of ids, the stop id counted, to the power of `length_power`. `row` is the one to look at of a model whose
+    rows are different sentences.
 
     >>> class Coin:  # id 1 is three times as likely as id 0
     ...     def start(self, batch_size): return None
@@ -41,7 +50,8 @@ def exhaustive(
     """
     if length < 1:
         raise UserError(f"length must be the number of ids of a sequence, 1 or more, not {length}")
-    logits, state = model.step(torch.tensor([start_id]), model.start(1))  # 1 x V
+    state = model.select(model.start(row + 1), torch.tensor([row])) if row else model.start(1)
+    logits, state = model.step(torch.tensor([start_id]), state)  # 1 x V
     size = logits.shape[-1]
     if size**length > limit:
         raise UserError(
@@ -61,7 +71,7 @@ def exhaustive(
             break
         prefixes, scores = prefixes[rows], scores[rows]  # N x T, N
         logits, state = model.step(prefixes[:, -1], model.select(state, rows // size))  # N x V
-    return sorted(done, key=lambda scored: (-scored.log_prob, scored.ids))
+    return sorted(done, key=lambda scored: (-scored.log_prob / len(scored.ids) ** length_power, scored.ids))
 
 
 def _extended(prefixes: Tensor, scores: Tensor, logits: Tensor) -> tuple[Tensor, Tensor]:

@@ -27,13 +27,15 @@ def generate(
     start_id: int | None = None,
     first_stream: int = 0,
     stop_when: Callable[[int], bool] | None = None,
+    same_start: bool = True,
 ) -> Iterator[dict[int, int]]:
     """Continue each of `prompts` by up to `length` ids; yield the rows' new ids, step by step, as {row: id}.
 
     A row ends before an id of `stop_ids`, which is not handed out; after `length` ids; or once
     `stop_when(row)`, asked after each of the row's ids was handed out, is true. Rows that have ended cost
     nothing more. Row i draws from the random stream `first_stream + i`. An empty prompt begins with
-    `start_id`.
+    `start_id`. `same_start` is False for a model whose rows are different sentences, as a translator's are:
+    prompt i then continues row i.
 
     >>> class Count:  # the likeliest id after n is n + 1
     ...     def start(self, batch_size): return None
@@ -51,20 +53,21 @@ def generate(
     if not begun or length == 0:
         return iter(())
     sampler = _Sampler(sampling, begun, suppress, first_stream)
-    return _steps(model, begun, length, sampler, frozenset(stop_ids), stop_when or (lambda row: False))
+    shared = _shared_length(begun) if same_start else 0
+    return _steps(model, begun, shared, length, sampler, frozenset(stop_ids), stop_when or (lambda row: False))
 
 
 @torch.no_grad()
 def _steps(
     model: StepModel[State],
     prompts: list[list[int]],
+    shared: int,
     length: int,
     sampler: "_Sampler",
     stop_ids: frozenset[int],
     stop_when: Callable[[int], bool],
 ) -> Iterator[dict[int, int]]:
     texts = [list(prompt) for prompt in prompts]
-    shared = _shared_length(prompts)
     state = _read_shared(model, prompts[0][:shared], len(prompts))
     rows = list(range(len(prompts)))  # those that have not ended, in the order of the state
     for t in count(shared):

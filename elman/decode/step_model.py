@@ -1,6 +1,6 @@
 """What decoding knows of a model: it starts, it steps, and rows of its state can be picked."""
 
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor
 
@@ -10,8 +10,10 @@ State = TypeVar("State")
 class StepModel(Protocol[State]):
     """A model that reads one id a row and says what may come next, with all its memory in an explicit state.
 
-    `step` and `select` leave the state that they are given as it was, and keep nothing on the model, so one
-    model serves several searches at once. Ids and rows arrive on the CPU.
+    A translator is one whose `start(B)` gives B source sentences, row i being sentence i. Log-probabilities
+    are logits too, so `step` may give those. `step` and `select` leave the state that they are given as it
+    was, and keep nothing on the model, so one model serves several searches at once. Ids and rows arrive on
+    the CPU.
 
     >>> import torch
     >>> class Bigram:
@@ -35,4 +37,19 @@ class StepModel(Protocol[State]):
 
     def select(self, state: State, rows: Tensor) -> State:
         """The state of the given rows, in that order; a row may be named several times, or not at all."""
+        ...
+
+
+@runtime_checkable
+class Attending(Protocol):
+    """A step model that can tell what it looked at: the coverage of a beam search needs that.
+
+    >>> class Looks:
+    ...     def attention(self, state: Tensor) -> Tensor: return state.softmax(dim=-1)
+    >>> isinstance(Looks(), Attending), isinstance("no", Attending)
+    (True, False)
+    """
+
+    def attention(self, state: Any) -> Tensor:
+        """The weights of the source's places (B x S) in the step that led to `state`; padding gets 0."""
         ...

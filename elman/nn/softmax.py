@@ -50,7 +50,8 @@ class ChunkedSoftmax(nn.Module):
         p(w | h) = exp(W_w h + b_w) / Σ_v exp(W_v h + b_v)
 
     `chunk` is how many rows of `hidden` are taken at once (None: as many as keep the logits small). `tied` is
-    the V x H matrix of the embedding, where the two are to be one.
+    the V x H matrix of the embedding, where the two are to be one. While training, `smoothing` is the share of
+    the probability that the loss spreads over all words in place of the target (Szegedy et al., 2016).
 
     >>> softmax = ChunkedSoftmax(hidden_size=5, vocab_size=11)
     >>> hidden, targets = torch.randn(4, 5), torch.tensor([0, 3, 10, 3])
@@ -67,8 +68,12 @@ class ChunkedSoftmax(nn.Module):
         chunk: int | None = None,
         tied: nn.Parameter | None = None,
         bias: bool = True,
+        smoothing: float = 0.0,
     ) -> None:
         super().__init__()
+        if not 0 <= smoothing < 1:
+            raise ValueError(f"smoothing must be at least 0 and less than 1, got {smoothing}")
+        self.smoothing = smoothing
         if tied is not None and tuple(tied.shape) != (vocab_size, hidden_size):
             shape = tuple(tied.shape)
             raise ValueError(f"a tied weight must be V x H = {vocab_size} x {hidden_size}, got {shape}")
@@ -82,9 +87,13 @@ class ChunkedSoftmax(nn.Module):
         self.weight = tied
         self.bias = nn.Parameter(torch.zeros(vocab_size)) if bias else None
 
+    def logits(self, hidden: Tensor) -> Tensor:
+        """W h + b: N x V."""
+        return linear(hidden, self.weight, self.bias)
+
     def log_probs(self, hidden: Tensor) -> Tensor:
         """log p of every word: N x V."""
-        return linear(hidden, self.weight, self.bias).log_softmax(dim=-1)
+        return self.logits(hidden).log_softmax(dim=-1)
 
     def target_log_probs(self, hidden: Tensor, targets: Tensor) -> Tensor:
         """log p of each target: N. Meant for no_grad: with gradients on, autograd keeps all the logits."""
@@ -94,12 +103,13 @@ class ChunkedSoftmax(nn.Module):
 
     def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
         """The mean negative log-likelihood of the targets (N) after the hidden states (N x H)."""
-        if not torch.is_grad_enabled():
+        smoothing = self.smoothing if self.training else 0.0
+        if not torch.is_grad_enabled() and not smoothing:
             return -self.target_log_probs(hidden, targets).sum() / max(1, len(targets))
         _check(hidden, targets, self.hidden_size)
         with torch.no_grad():
             bias = self.bias if self.bias is not None else self.weight.new_zeros(self.vocab_size)
-            loss, known = _full(hidden, self.weight, bias, targets, self.chunk)
+            loss, known = _full(hidden, self.weight, bias, targets, self.chunk, smoothing)
         return _known(loss, known, hidden, self.weight, self.bias)
 
     def extra_repr(self) -> str:
@@ -245,15 +255,23 @@ class _Sample(NamedTuple):
         return cls(ids, weight.index_select(0, ids), offset, rows, column[rows])
 
 
-def _full(hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, chunk: int) -> tuple[Tensor, Gradients]:
+def _full(
+    hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, chunk: int, smoothing: float
+) -> tuple[Tensor, Gradients]:
     """The mean loss of the full softmax and its gradients; the logits of one chunk exist at a time."""
+    even = smoothing / len(weight)  # what every word gets of the probability
     known = Gradients(torch.empty_like(hidden), torch.zeros_like(weight), torch.zeros_like(bias))
     total, scale = hidden.new_zeros(()), 1 / max(1, len(hidden))
     for start in range(0, len(hidden), chunk):
         h, t = hidden[start : start + chunk], targets[start : start + chunk].unsqueeze(1)
         log_p = torch.addmm(bias, h, weight.t()).log_softmax(dim=-1)  # chunk x V
-        total -= log_p.gather(1, t).sum()
-        g = log_p.exp_().scatter_add_(1, t, -torch.ones_like(t, dtype=log_p.dtype))  # softmax - one-hot
+        total -= (1 - smoothing) * log_p.gather(1, t).sum()
+        if smoothing:
+            total -= even * log_p.sum()
+        g = log_p.exp_()  # softmax, less what is asked for
+        if smoothing:
+            g.sub_(even)
+        g.scatter_add_(1, t, torch.full_like(t, smoothing - 1, dtype=g.dtype))
         known.hidden[start : start + chunk] = g @ weight
         known.weight.addmm_(g.t(), h, alpha=scale)
         known.bias.add_(g.sum(dim=0), alpha=scale)

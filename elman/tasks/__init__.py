@@ -6,20 +6,21 @@ from types import ModuleType
 from typing import Any
 
 from elman.errors import UserError, nearest
-from elman.tasks import classify, language, tag
+from elman.tasks import classify, language, tag, translate
 from elman.tasks.classify import TextClassifier
 from elman.tasks.folder import read_config
 from elman.tasks.language import LanguageModel
 from elman.tasks.recipes import find_recipe
 from elman.tasks.run import saved_recipe
 from elman.tasks.tag import TagModel
+from elman.tasks.translate import Translator
 from elman.train import Reporter
 from elman.train.recipe import read_toml, toml_value
 
-TASKS: dict[str, ModuleType] = {"lm": language, "classify": classify, "tag": tag}
+TASKS: dict[str, ModuleType] = {"lm": language, "classify": classify, "tag": tag, "translate": translate}
 """Each has `Recipe`, `Model`, `read_recipe`, `train` and `evaluate`, and a module `report` to show scores by."""
 
-__all__ = ["LanguageModel", "TagModel", "TextClassifier", "evaluate", "fit", "load"]
+__all__ = ["LanguageModel", "TagModel", "TextClassifier", "Translator", "evaluate", "fit", "load"]
 
 Paths = Path | str | Iterable[Path | str]
 
@@ -65,7 +66,7 @@ def fit(
 def load(folder: Path | str, task: str | None = None) -> Any:
     """The model in a folder, of whatever task or of the one that is asked for.
 
-    That is a `LanguageModel`, a `TextClassifier` or a `TagModel`.
+    That is a `LanguageModel`, a `TextClassifier`, a `TagModel` or a `Translator`.
     """
     config = read_config(Path(folder), task)
     return find_task(config["task"], f"{folder} holds a model for the").Model.load(folder)

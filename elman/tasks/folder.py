@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -14,12 +14,23 @@ from torch import Tensor, nn
 from elman import __version__
 from elman.errors import UserError
 from elman.files import write_aside, write_json
-from elman.text import Tokenizer
 
 FORMAT_VERSION = 1
 
 
-def write_model(folder: Path, task: str, config: dict[str, Any], weights: dict[str, Tensor], text: Tokenizer) -> None:
+class Vocabulary(Protocol):
+    """What a model reads text with: a tokenizer, or a task's own."""
+
+    def to_json(self) -> str:
+        """The whole of it as the text of a `tokenizer.json`."""
+        ...
+
+    def save(self, path: Path) -> None:
+        """Write `tokenizer.json`, whole or not at all."""
+        ...
+
+
+def write_model(folder: Path, task: str, config: dict[str, Any], weights: dict[str, Tensor], text: Vocabulary) -> None:
     """Write the parts that `elman.load` needs; the weights last, so that a model with weights is whole."""
     tokenizer_json = text.to_json()
     path = folder / "tokenizer.json"

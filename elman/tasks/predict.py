@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Protocol, runtime_checkable
+from typing import Any, BinaryIO, Protocol, runtime_checkable
 
 from elman.corpora.decoding import check_encoding
 from elman.corpora.lines import BadLines, OnError
@@ -34,8 +34,11 @@ class PredictOptions:
     """One JSON object a record, in place of text for people and other programs."""
     colour: bool = False
     """The output goes to a terminal that shows colours."""
+    search: dict[str, Any] = field(default_factory=dict)
+    """What a translator is asked for, by the names of its options; empty for other models."""
     bad: BadLines = field(default_factory=BadLines)
-    batch_size: int = 64
+    say: Callable[[str], None] = field(default=lambda sentence: None)
+    """Tells the user something that is no error."""
     window: int = 4096
 
 

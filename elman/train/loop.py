@@ -52,7 +52,7 @@ class Trainer:
         self.step = 0
         self.seconds = 0.0  # of training, over all interruptions
         self.tokens = 0
-        self.losses: list[float] = []  # held-out loss of every evaluation
+        self.losses: list[float] = []  # of every evaluation: the held-out error where the task has one, else the loss
         self.plateaus = 0
         self._recent: list[tuple[float, int]] = []  # (loss, tokens) since the last log record
         self._stop_signal: int | None = None
@@ -148,7 +148,7 @@ class Trainer:
         return sum(value * count for value, count in self._recent) / max(tokens, 1)
 
     def _show_step(self) -> None:
-        speed = self.tokens / max(self.seconds, 1e-9)
+        speed = f"{self.tokens / max(self.seconds, 1e-9):,.0f} {self.task.unit}/s"
         left = self.seconds * (1 - self.fraction) / max(self.fraction, 1e-9)
         self.reporter.step(self.step, self.fraction, self._recent_loss(), speed, left)
 
@@ -168,8 +168,8 @@ class Trainer:
         self.task.network.eval()
         with self.average.applied(), torch.no_grad():
             scores = self.task.evaluate()
-            loss = scores["loss"]
-            self._refuse_nan(loss, "loss", "the held-out text")
+            self._refuse_nan(scores["loss"], "loss", "the held-out text")
+            loss = scores.pop("error", scores["loss"])
             best = loss < min(self.losses, default=math.inf)
             if best:
                 self.task.save(self.folder)

@@ -1,6 +1,5 @@
 """Telling the user how a run goes: a live bar on a terminal, plain lines elsewhere."""
 
-import math
 import time
 from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
@@ -40,9 +39,9 @@ class Reporter:
         if self._bar is not None:
             self._bar.stop()
 
-    def step(self, step: int, fraction: float, loss: float, tokens_per_second: float, seconds_left: float) -> None:
+    def step(self, step: int, fraction: float, loss: float, speed: str, seconds_left: float) -> None:
         """A few updates were made; `loss` is their mean."""
-        figures = f"step {step}  loss {loss:.3f}  perplexity {_perplexity(loss)}  {tokens_per_second:,.0f} tokens/s"
+        figures = f"step {step}  loss {loss:.3f}  {speed}"
         if self._bar is not None:
             self._bar.update(self._task, completed=fraction, figures=figures)
         elif time.monotonic() - self._last_line >= PLAIN_SECONDS:
@@ -61,10 +60,6 @@ class Reporter:
     def say(self, line: str) -> None:
         """One line of text."""
         self.console.print(line, highlight=False, markup=False, soft_wrap=True)
-
-
-def _perplexity(loss: float) -> str:
-    return f"{math.exp(loss):,.2f}" if loss < 20 else "huge"
 
 
 def duration(seconds: float) -> str:

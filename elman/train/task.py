@@ -40,6 +40,9 @@ class Batches(Protocol):
 class Task(Protocol):
     """One thing to learn. The loop is the same for all of them."""
 
+    unit: str
+    """What `Loss.tokens` counts, in words: tokens, texts."""
+
     @property
     def network(self) -> nn.Module:
         """What is trained."""
@@ -51,7 +54,9 @@ class Task(Protocol):
         """The loss of one batch, given the state that the batch before it left."""
 
     def evaluate(self) -> dict[str, float]:
-        """Scores on the held-out part. `loss` is among them: the lower, the better."""
+        """Scores on the held-out part, `loss` among them. The model with the lowest `error` is kept, or, where a task
+        has none, the one with the lowest loss: a network that grows too sure of itself may still make fewer mistakes.
+        """
 
     def save(self, folder: Path) -> None:
         """Write the network as it is now into a model folder."""

@@ -8,7 +8,7 @@ from elman.decode.exhaustive import exhaustive
 from elman.decode.generate import generate
 from elman.decode.sampling import Sampling
 from elman.errors import UserError
-from tests.decode.models import Bigram, Recurrent
+from tests.decode.models import Bigram, Recurrent, Translator
 
 
 def log_prob(model: Recurrent, start_id: int, ids: tuple[int, ...]) -> float:
@@ -40,6 +40,21 @@ def test_with_a_stop_id_nothing_follows_it() -> None:
     found = exhaustive(model, start_id=1, length=length, stop_id=stop)
     assert {tuple(ids): score for ids, score in found} == pytest.approx(expected, abs=1e-12)
     assert math.fsum(math.exp(score) for _, score in found) == pytest.approx(1)
+
+
+def test_a_row_of_a_model_whose_rows_differ() -> None:
+    model = Translator(4)
+    options = {"start_id": 1, "length": 3, "stop_id": 0}
+    found = [exhaustive(model, row=row, **options) for row in range(3)]
+    assert found[2] == exhaustive(model.only([2]), **options) != found[1]
+
+
+def test_length_normalisation_changes_the_order_and_no_probability() -> None:
+    model, options = Recurrent(3), {"start_id": 1, "length": 4, "stop_id": 0}
+    plain, by_mean = exhaustive(model, **options), exhaustive(model, length_power=1, **options)
+    means = [score / len(ids) for ids, score in by_mean]
+    assert means == sorted(means, reverse=True)
+    assert plain != by_mean and sorted(plain) == sorted(by_mean)
 
 
 def test_the_likeliest_word_first_is_not_the_likeliest_sentence() -> None:

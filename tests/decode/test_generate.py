@@ -10,7 +10,7 @@ from elman.decode.generate import generate
 from elman.decode.sampling import Sampling
 from elman.decode.stop_strings import StopStrings
 from elman.errors import UserError
-from tests.decode.models import Bigram, Recurrent
+from tests.decode.models import Bigram, Recurrent, Translator
 
 SIZE = 11
 MODEL = Recurrent(SIZE)
@@ -104,6 +104,15 @@ def test_what_all_prompts_share_is_read_once() -> None:
     model = ring()
     assert texts([[1, 2, 3]] * 7, model=model, sampling=GREEDY, length=1) == [[4]] * 7
     assert model.stepped == 2 + 7
+
+
+@pytest.mark.parametrize("prompts", [[[], [], []], [[3, 4, 5]] * 3, [[3, 4], [3, 4, 6], [3]]])
+def test_rows_that_are_different_sentences_go_on_from_their_own(prompts: list[list[int]]) -> None:
+    model = Translator(SIZE)
+    options: dict[str, Any] = {"start_id": 1, "stop_ids": {0}, "same_start": False}
+    alone = [texts([each], model.only([i]), first_stream=i, **options)[0] for i, each in enumerate(prompts)]
+    assert texts(prompts, model, **options) == alone
+    assert len(set(map(tuple, alone))) == 3
 
 
 def test_a_row_ends_when_the_caller_says_so() -> None:

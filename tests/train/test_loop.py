@@ -37,6 +37,25 @@ def test_the_best_model_is_kept_not_the_last(tmp_path: Path) -> None:
     assert not torch.equal(kept[-1], task.network.weight)
 
 
+def test_where_a_task_counts_its_mistakes_the_model_with_the_fewest_is_kept(tmp_path: Path) -> None:
+    errors, kept = [0.3, 0.2, 0.2, 0.1, 0.4], []
+
+    class Mistaken(ToyTask):
+        error = 1.0
+
+        def evaluate(self) -> dict[str, float]:
+            self.error = errors.pop(0)
+            return super().evaluate() | {"error": self.error}
+
+        def save(self, folder: Path) -> None:
+            kept.append(self.error)
+
+    trainer = train(Mistaken(dev_losses=[1.0, 2.0, 3.0, 4.0, 5.0]), tmp_path, steps=5, evaluate_every=1)
+    assert trainer.losses == [0.3, 0.2, 0.2, 0.1, 0.4]
+    assert kept == [0.3, 0.2, 0.1]
+    assert [record["loss"] for record in read_log(tmp_path / "log.jsonl") if record["kind"] == "dev"] == [1, 2, 3, 4, 5]
+
+
 @pytest.mark.parametrize("patience", [1, 2])
 def test_early_stopping(tmp_path: Path, patience: int) -> None:
     trainer = train(ToyTask(dev_losses=[3.0, 2.0, 2.1, 2.2, 1.0]), tmp_path, epochs=5, patience=patience)

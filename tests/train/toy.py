@@ -48,6 +48,8 @@ class ToyBatches:
 class ToyTask:
     """y = A x, squared error; `dev_losses` are what its evaluations are to say."""
 
+    unit = "points"
+
     def __init__(self, dev_losses: list[float] | None = None, size: int = 4) -> None:
         torch.manual_seed(0)
         self.network: nn.Module = nn.Linear(3, 2)

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast, overload
+from typing import Any, overload
 
 import numpy as np
 import torch
@@ -19,10 +19,10 @@ from elman.errors import UserError
 from elman.tasks import folder as folders
 from elman.tasks.classify.inputs import Reader, load_reader
 from elman.tasks.classify.network import ClassifierNetwork, build_network
-from elman.tasks.classify.records import TextRecord, read_texts
 from elman.tasks.classify.scoring import THRESHOLD
 from elman.tasks.classify.settings import ModelSettings, TextSettings
 from elman.tasks.predict import PredictOptions
+from elman.tasks.texts import TextRecord, read_texts
 
 TASK = "classify"
 BATCH_TOKENS = 1 << 15  # at most in one batch, so that long texts need no more memory than short ones
@@ -95,7 +95,7 @@ class TextClassifier:
             "several": self.several,
             "recipe": self.recipe,
         }
-        folders.write_model(folder, TASK, config, folders.weights_of(self.network), cast(Any, self.reader))
+        folders.write_model(folder, TASK, config, folders.weights_of(self.network), self.reader)
 
     @property
     def parameters(self) -> int:

@@ -62,6 +62,8 @@ class Batch:
 class ClassifyTask:
     """What the training loop sees of a classifier."""
 
+    unit = "texts"
+
     def __init__(self, recipe: ClassifyRecipe, data: ClassifyData, reader: Reader) -> None:
         self.recipe, self.data, self.reader = recipe, data, reader
         self.network = build_network(recipe.model, reader, len(data.labels))
@@ -105,7 +107,8 @@ class ClassifyTask:
 
     def evaluate(self) -> dict[str, float]:
         """Scores on the held-out texts; on some of the training texts where none are held out."""
-        return quick_scores(torch.from_numpy(self.model.scores(self.watched)), self.watched_targets)
+        scores = quick_scores(torch.from_numpy(self.model.scores(self.watched)), self.watched_targets)
+        return scores | ({"error": 1 - scores["accuracy"]} if self.data.dev else {})
 
     def save(self, folder: Path) -> None:
         """Write the model folder."""

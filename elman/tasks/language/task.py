@@ -45,6 +45,8 @@ def read_recipe(source: Path | str | None = None, overrides: Iterable[str] = ())
 class LanguageTask:
     """What the training loop sees of a language model."""
 
+    unit = "tokens"
+
     def __init__(self, recipe: LanguageRecipe, data: LanguageData) -> None:
         self.recipe, self.data = recipe, data
         self.reading = reading_of(recipe, data)

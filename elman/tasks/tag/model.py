@@ -86,7 +86,7 @@ class TagModel:
         lexicon = json.dumps({"unseen": self.lexicon.unseen, "tags": self.lexicon.tags}) + "\n"
         if not path.exists() or path.read_text(encoding="utf-8") != lexicon:
             write_text(path, lexicon)
-        folders.write_model(folder, TASK, config, folders.weights_of(self.network), cast(Any, self.speller))
+        folders.write_model(folder, TASK, config, folders.weights_of(self.network), self.speller)
 
     @property
     def parameters(self) -> int:

@@ -44,6 +44,8 @@ def read_recipe(source: Path | str | None = None, overrides: Iterable[str] = ())
 class TagTask:
     """What the training loop sees of a tagger."""
 
+    unit = "tokens"
+
     def __init__(self, recipe: TagRecipe, data: TagData, speller: Speller | None = None) -> None:
         vectors = _read_vectors(recipe.text, data.train)
         if vectors is not None:  # the word embedding has their size
@@ -86,7 +88,8 @@ class TagTask:
         """Scores on the held-out sentences."""
         scores, loss = self.model.measure(self.data.dev, self.recipe.report.strict)
         spans = {} if scores.spans is None else {"span_f1": scores.spans.overall.f1}
-        return {"loss": loss, "accuracy": scores.accuracy, **spans}
+        error = 1 - spans.get("span_f1", scores.accuracy)
+        return {"loss": loss, "accuracy": scores.accuracy, **spans, "error": error}
 
     def save(self, folder: Path) -> None:
         """Write the model folder."""

@@ -1,9 +1,10 @@
-"""Texts to be classified, from lines of whatever kind: plain ones, a table, JSON objects; one at a time."""
+"""Texts to predict something for, from lines of whatever kind: plain ones, a table, JSON objects; one at a time."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from elman.corpora.columns import SAMPLE, JsonFields, TableColumns
 from elman.corpora.lines import BadLines
@@ -18,10 +19,11 @@ PLAIN = "txt"
 
 @dataclass(frozen=True, slots=True)
 class TextRecord:
-    """One text, and the line that it stands in (or ends in)."""
+    """One text, the line that it stands in (or ends in), and the fields beside it where that is a JSON object."""
 
     text: str
     line: int
+    fields: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
 def read_texts(lines: Iterable[str], options: PredictOptions) -> Iterator[TextRecord]:
@@ -31,19 +33,19 @@ def read_texts(lines: Iterable[str], options: PredictOptions) -> Iterator[TextRe
     >>> list(read_texts(["id,review", '1,"good, really"'], options))
     [TextRecord(text='good, really', line=2)]
     """
-    for where, text in _texts(iter(lines), options):
+    for where, text, fields in _texts(iter(lines), options):
         if text.strip():
-            yield TextRecord(text.strip(), int(where.rpartition(":")[2]))
+            yield TextRecord(text.strip(), int(where.rpartition(":")[2]), fields)
         else:
             options.bad(UserError(f"{where} has an empty text: write one, or leave it out with --on-error skip"))
 
 
-def _texts(lines: Iterator[str], options: PredictOptions) -> Iterator[tuple[str, str]]:
-    """Where each text stands, and the text."""
+def _texts(lines: Iterator[str], options: PredictOptions) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Where each text stands, the text, and the fields beside it."""
     where, bad = options.where, options.bad
     format = _format(options)
     if format == PLAIN:
-        yield from ((f"{where}:{number}", line) for number, line in enumerate(lines, 1))
+        yield from ((f"{where}:{number}", line, {}) for number, line in enumerate(lines, 1))
         return
     head = list(islice(lines, SAMPLE))  # what comes from a pipe cannot be read twice
     lines = chain(head, lines)
@@ -57,11 +59,11 @@ def _texts(lines: Iterator[str], options: PredictOptions) -> Iterator[tuple[str,
             except UserError as error:
                 bad(error)
             else:
-                yield place, text
+                yield place, text, {key: other for key, other in value.items() if key != name}
         return
     columns = TableColumns.find(where, table_rows(where, iter(head), f".{format}", quiet), column, labelled=False)
     for place, text, _ in columns.cells(where, table_rows(where, lines, f".{format}", bad)):
-        yield place, text
+        yield place, text, {}
 
 
 def _format(options: PredictOptions) -> str:

@@ -1,0 +1,172 @@
+"""The decoder of a sequence-to-sequence network: a recurrent network that writes, looking back at a memory.
+
+It differs in when it looks and in what it is fed:
+
+    plain           never looks: all that it knows of the source is the state that it begins with
+    bahdanau        looks with the state before the step, and is fed what it saw
+    luong           looks with the state after the step, so that all steps of a known target are computed at once
+    luong-feeding   the same, fed the readout of the step before
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
+
+from elman.nn.attention import Attention
+from elman.nn.recurrent import Recurrent
+
+Kind = Literal["plain", "bahdanau", "luong", "luong-feeding"]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What an encoder leaves of B sources for a decoder to look at."""
+
+    states: Tensor
+    """B x S x M."""
+    keys: Tensor
+    """B x S x K: what the attention makes of the states, once."""
+    padding: Tensor
+    """B x S: true behind the end of a source."""
+    places: Tensor | None = None
+    """R: where each of the decoder's rows stands in B x `width`; None where every source has as many rows."""
+    width: int = 1
+    """Rows of a source at most."""
+
+    def select(self, rows: Tensor | slice) -> "Memory":
+        """The memory of some of the sources, a row for each."""
+        return Memory(self.states[rows], self.keys[rows], self.padding[rows])
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+
+class DecoderState(NamedTuple):
+    """What a decoder carries from step to step."""
+
+    hidden: tuple[Tensor, ...]
+    """Each L x R x H."""
+    fed: Tensor | None
+    """The readout of the step before (R x O) where that is fed."""
+    weights: Tensor | None
+    """Where the last step looked (R x S)."""
+
+    def select(self, rows: Tensor) -> "DecoderState":
+        """The state of some of the rows."""
+        return DecoderState(
+            tuple(part.index_select(1, rows) for part in self.hidden),
+            None if self.fed is None else self.fed.index_select(0, rows),
+            None if self.weights is None else self.weights.index_select(0, rows),
+        )
+
+
+class Decoder(nn.Module):
+    """Embedded target tokens in, readouts for a softmax out: r = tanh(W [s; c; x]), as far as the kind has them.
+
+    s is the state after the step, c what was looked at, x the embedded input (of "bahdanau" only).
+
+    >>> from elman.nn.attention import DotAttention
+    >>> decoder = Decoder("luong", "gru", 3, 4, 4, 6, attention=DotAttention(4, 4))
+    >>> states = torch.randn(2, 5, 4)
+    >>> memory = Memory(states, states, torch.zeros(2, 5, dtype=torch.bool))
+    >>> readout, state = decoder.step(torch.randn(2, 3), decoder.begin((torch.zeros(1, 2, 4),)), memory)
+    >>> readout.shape, state.weights.shape
+    (torch.Size([2, 6]), torch.Size([2, 5]))
+    """
+
+    def __init__(
+        self,
+        kind: Kind,
+        cell: str,
+        input_size: int,
+        hidden_size: int,
+        memory_size: int,
+        output_size: int,
+        *,
+        attention: Attention | None = None,
+        num_layers: int = 1,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        if (attention is None) != (kind == "plain"):
+            raise ValueError(f"a {kind} decoder {'has no' if kind == 'plain' else 'needs an'} attention")
+        self.kind, self.attention = kind, attention
+        self.output_size = output_size
+        fed = {"bahdanau": memory_size, "luong-feeding": output_size}.get(kind, 0)
+        self.body = Recurrent(cell, input_size + fed, hidden_size, num_layers, **options)
+        seen = memory_size if attention is not None else 0
+        self.to_readout = nn.Linear(hidden_size + seen + (input_size if kind == "bahdanau" else 0), output_size)
+
+    @property
+    def at_once(self) -> bool:
+        """Whether all steps of a known target can be computed at once."""
+        return self.kind in ("plain", "luong")
+
+    def begin(self, hidden: tuple[Tensor, ...]) -> DecoderState:
+        """The state before the first step."""
+        fed = hidden[0].new_zeros(hidden[0].shape[1], self.output_size) if self.kind == "luong-feeding" else None
+        return DecoderState(hidden, fed, None)
+
+    def all_steps(self, inputs: PackedSequence, hidden: tuple[Tensor, ...], memory: Memory) -> Tensor:
+        """The readouts of all steps (N x O, packed); only where `at_once`. Sources follow the order of the packing."""
+        output, _ = self.body(inputs, hidden if len(hidden) > 1 else hidden[0])
+        if self.attention is None:
+            return self._readout(output.data)
+        states, _ = pad_packed_sequence(output, batch_first=True)  # B x T x H
+        context, _ = self._look(states, memory)  # B x T x M
+        packed = _repack(context, inputs.batch_sizes)  # N x M
+        return self._readout(output.data, packed)
+
+    def step(self, inputs: Tensor, state: DecoderState, memory: Memory) -> tuple[Tensor, DecoderState]:
+        """The readouts (R x O) after one more embedded token a row (R x E), and the state after it.
+
+        There may be several rows for each source of the memory, next to one another.
+        """
+        if self.kind == "bahdanau":
+            query = state.hidden[0][-1]  # R x H
+            assert self.attention is not None
+            if self.attention.sees_input:
+                query = torch.cat((inputs, query), dim=1)
+            context, weights = self._look_by_row(query, memory)
+            output, hidden = self._advance(torch.cat((inputs, context), dim=1), state.hidden)
+            return self._readout(output, context, inputs), DecoderState(hidden, None, weights)
+        fed = inputs if state.fed is None else torch.cat((inputs, state.fed), dim=1)
+        output, hidden = self._advance(fed, state.hidden)  # R x H
+        if self.attention is None:
+            return self._readout(output), DecoderState(hidden, None, None)
+        context, weights = self._look_by_row(output, memory)
+        readout = self._readout(output, context)
+        return readout, DecoderState(hidden, readout if self.kind == "luong-feeding" else None, weights)
+
+    def _advance(self, inputs: Tensor, hidden: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
+        output, after = self.body(inputs.unsqueeze(0), hidden if len(hidden) > 1 else hidden[0])
+        return output[0], after if isinstance(after, tuple) else (after,)
+
+    def _look_by_row(self, query: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """What R queries see (R x M), and where (R x S); rows of one source share its memory."""
+        places = memory.places
+        if places is None:
+            context, weights = self._look(query.view(len(memory), -1, query.shape[1]), memory)  # B x R/B x M
+            return context.flatten(0, 1), weights.flatten(0, 1)
+        grid = query.new_zeros(len(memory) * memory.width, query.shape[1])
+        grid = grid.index_copy(0, places, query).view(len(memory), memory.width, -1)  # B x width x Q
+        context, weights = self._look(grid, memory)
+        return context.flatten(0, 1)[places], weights.flatten(0, 1)[places]
+
+    def _look(self, query: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """What B x T queries see (B x T x M), and where (B x T x S)."""
+        assert self.attention is not None
+        weights = self.attention(query, memory.keys, memory.padding)
+        return weights @ memory.states, weights
+
+    def _readout(self, *parts: Tensor) -> Tensor:
+        return cast(Tensor, self.to_readout(torch.cat(parts, dim=1) if len(parts) > 1 else parts[0])).tanh()
+
+
+def _repack(padded: Tensor, batch_sizes: Tensor) -> Tensor:
+    """The rows of B x T x M that are no padding, N x M, in the order of the packing (the longest first)."""
+    real = torch.arange(padded.shape[0]) < batch_sizes.unsqueeze(1)  # T x B
+    return padded.transpose(0, 1)[real.to(padded.device)]

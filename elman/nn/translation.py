@@ -1,0 +1,175 @@
+"""The network of a translator: an encoder that reads, a bridge, a decoder that writes."""
+
+from typing import Literal, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import dropout
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+
+from elman.nn.decoder import Decoder, DecoderState, Memory
+from elman.nn.recurrent import Recurrent
+from elman.nn.softmax import ChunkedSoftmax
+
+BridgeKind = Literal["copy", "linear", "zero"]
+
+
+class Bridge(nn.Module):
+    """From the encoder's last states to the decoder's first ones, layer by layer.
+
+    "copy" hands over the states of both directions side by side, "linear" tanh(W s + b) of them, "zero" nothing. A
+    decoder with more layers than the encoder gets the topmost state for those that are left.
+
+    >>> bridge = Bridge("linear", layers=2, directions=2, state_sizes=(3,), decoder_layers=1, decoder_sizes=(5,))
+    >>> bridge((torch.zeros(4, 7, 3),))[0].shape
+    torch.Size([1, 7, 5])
+    """
+
+    def __init__(
+        self,
+        kind: BridgeKind,
+        *,
+        layers: int,
+        directions: int,
+        state_sizes: tuple[int, ...],
+        decoder_layers: int,
+        decoder_sizes: tuple[int, ...],
+    ) -> None:
+        super().__init__()
+        self.kind, self.directions, self.decoder_sizes = kind, directions, decoder_sizes
+        self.sources = [min(layer, layers - 1) for layer in range(decoder_layers)]
+        sizes = tuple(size * directions for size in state_sizes)
+        if kind == "copy" and sizes != decoder_sizes:
+            raise ValueError(f"states of {sizes} cannot be copied to a decoder with states of {decoder_sizes}")
+        self.maps = nn.ModuleList(
+            nn.ModuleList(nn.Linear(size, goal) for size, goal in zip(sizes, decoder_sizes, strict=True))
+            for _ in range(decoder_layers if kind == "linear" else 0)
+        )
+
+    def forward(self, final: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """The decoder's first state, each part L x B x H, from the encoder's last one, each L*D x B x H."""
+        if self.kind == "zero":
+            batch = final[0].shape[1]
+            return tuple(final[0].new_zeros(len(self.sources), batch, size) for size in self.decoder_sizes)
+        parts = []
+        for number, part in enumerate(final):
+            both = part.view(-1, self.directions, *part.shape[1:]).transpose(1, 2).flatten(2)  # L x B x D*H
+            rows = [both[layer] for layer in self.sources]
+            if self.kind == "linear":
+                pairs = zip(self.maps, rows, strict=True)
+                rows = [torch.tanh(cast(nn.ModuleList, maps)[number](row)) for maps, row in pairs]
+            parts.append(torch.stack(rows))
+        return tuple(parts)
+
+
+class TranslationNetwork(nn.Module):
+    """p(target | source), a token at a time.
+
+    `target` may be the same embedding as `source`, and the softmax may be tied to it.
+    """
+
+    def __init__(
+        self,
+        source: nn.Embedding,
+        target: nn.Embedding,
+        encoder: Recurrent,
+        bridge: Bridge,
+        decoder: Decoder,
+        softmax: ChunkedSoftmax,
+        *,
+        unk_id: int = 0,
+        token_dropout: float = 0.0,
+        input_dropout: float = 0.0,
+        output_dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.source, self.target = source, target
+        self.encoder, self.bridge, self.decoder, self.softmax = encoder, bridge, decoder, softmax
+        self.unk_id, self.token_dropout = unk_id, token_dropout
+        self.input_dropout, self.output_dropout = input_dropout, output_dropout
+
+    # Reading
+
+    def encode(self, source: Tensor, lengths: Tensor) -> tuple[Memory, tuple[Tensor, ...]]:
+        """What is left of sources (B x S ids) to look at, and the state that the decoder begins with."""
+        packed = pack_padded_sequence(source, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        embedded = packed._replace(data=self._embed(self.source, packed.data))  # N x E
+        output, final = self.encoder(embedded)
+        states, _ = pad_packed_sequence(output, batch_first=True, total_length=source.shape[1])  # B x S x M
+        attention = self.decoder.attention
+        keys = states if attention is None else attention.keys(states)  # B x S x K
+        padding = torch.arange(source.shape[1], device=source.device) >= lengths.to(source.device).unsqueeze(1)
+        return Memory(states, keys, padding), self.bridge(final if isinstance(final, tuple) else (final,))
+
+    # Learning
+
+    def readouts(
+        self, source: Tensor, lengths: Tensor, inputs: Tensor, batch_sizes: Tensor, forcing: float = 1.0
+    ) -> Tensor:
+        """What the softmax sees at each step of known targets (N x O).
+
+        `inputs` are the tokens before those to be said (N, packed by `batch_sizes`, the longest target first, in the
+        order of the sources). With `forcing` below 1, each is in that share of cases what stands there, else what the
+        network itself would have said (scheduled sampling: Bengio et al. 2015).
+        """
+        memory, hidden = self.encode(source, lengths)
+        if self.decoder.at_once and forcing == 1:
+            embedded = PackedSequence(self._embed(self.target, inputs), batch_sizes)
+            found = self.decoder.all_steps(embedded, hidden, memory)
+        else:
+            found = self._step_by_step(memory, self.decoder.begin(hidden), inputs, batch_sizes, forcing)
+        return dropout(found, self.output_dropout, self.training)
+
+    def _step_by_step(
+        self, memory: Memory, state: DecoderState, inputs: Tensor, batch_sizes: Tensor, forcing: float
+    ) -> Tensor:
+        """The same, one step after the other; sources whose target has ended are left out."""
+        said: list[Tensor] = []
+        sizes = batch_sizes.tolist()
+        embedded = torch.split(self._embed(self.target, inputs), sizes) if forcing == 1 else ()
+        for step, ids in enumerate(torch.split(inputs, sizes)):
+            memory, state = _first(memory, state, len(ids))
+            if forcing == 1:
+                vectors = embedded[step]
+            else:
+                vectors = self._embed(self.target, self._forced(ids, said[-1][: len(ids)], forcing) if said else ids)
+            readout, state = self.decoder.step(vectors, state, memory)
+            said.append(readout)
+        return torch.cat(said)
+
+    @torch.no_grad()
+    def _forced(self, ids: Tensor, before: Tensor, forcing: float) -> Tensor:
+        """The right tokens, some of them replaced by what the readouts before them say."""
+        own = self.softmax.logits(before).argmax(dim=1)
+        return torch.where(torch.rand_like(ids, dtype=torch.float) < forcing, ids, own)
+
+    def attended(self, source: Tensor, lengths: Tensor, inputs: Tensor, batch_sizes: Tensor) -> Tensor:
+        """Where each step of known targets looks (B x T x S); the arguments are those of `readouts`."""
+        memory, hidden = self.encode(source, lengths)
+        state, looked = self.decoder.begin(hidden), []
+        for ids in torch.split(inputs, batch_sizes.tolist()):
+            memory, state = _first(memory, state, len(ids))
+            _, state = self.decoder.step(self._embed(self.target, ids), state, memory)
+            assert state.weights is not None, "a decoder without attention looks nowhere"
+            looked.append(nn.functional.pad(state.weights, (0, 0, 0, len(source) - len(ids))))  # B x S
+        return torch.stack(looked, dim=1)
+
+    # Writing
+
+    def step(self, ids: Tensor, state: DecoderState, memory: Memory) -> tuple[Tensor, DecoderState]:
+        """The logits of the next token of each row (R x V) after one more of them (R)."""
+        readout, state = self.decoder.step(self._embed(self.target, ids), state, memory)
+        return self.softmax.logits(readout), state
+
+    def _embed(self, embedding: nn.Embedding, ids: Tensor) -> Tensor:
+        if self.training and self.token_dropout:
+            ids = ids.masked_fill(torch.rand_like(ids, dtype=torch.float) < self.token_dropout, self.unk_id)
+        return dropout(embedding(ids), self.input_dropout, self.training)
+
+
+def _first(memory: Memory, state: DecoderState, rows: int) -> tuple[Memory, DecoderState]:
+    """The first rows, those whose target has not ended."""
+    if rows == len(memory):
+        return memory, state
+    fed, weights = (None if part is None else part[:rows] for part in (state.fed, state.weights))
+    return memory.select(slice(rows)), DecoderState(tuple(part[:, :rows] for part in state.hidden), fed, weights)

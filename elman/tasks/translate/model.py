@@ -1,0 +1,331 @@
+"""A trained translator: anything from a line to a line, and a folder to live in.
+
+model = Translator.load(Path("runs/de-en"))
+model.predict("Zwei Hunde spielen im Schnee.").text
+model.predict("Zwei Hunde spielen im Schnee.", n_best=3, require=["snow"])
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast, overload
+
+import numpy as np
+import torch
+
+from elman.corpora.examples import by_length, pad
+from elman.decode import Ensemble, Hypothesis, SearchTree, StepModel, beam_search, forced_log_probs, generate
+from elman.errors import UserError
+from elman.nn.translation import TranslationNetwork
+from elman.tasks import folder as folders
+from elman.tasks.predict import PredictOptions
+from elman.tasks.translate.batch import Batch, Ints, make_batch
+from elman.tasks.translate.lines import translate_lines
+from elman.tasks.translate.network import build_network
+from elman.tasks.translate.search import Search, limits
+from elman.tasks.translate.settings import ModelSettings, SearchSettings
+from elman.tasks.translate.sides import Sides
+from elman.tasks.translate.steps import TranslationSteps
+from elman.tasks.translate.translation import Alternative, Translation
+from elman.tasks.translate.unknown import replace_unknown
+from elman.tasks.translate.windows import windows
+
+TASK = "translate"
+SENTENCES, TOKENS = 64, 4096  # searched at a time, at most
+
+
+class Translator:
+    """p(target | source).
+
+    `longest` is the number of tokens of the longest source that it has learned from: a longer one is translated in
+    parts. `others` are further models with the same vocabularies, whose probabilities are averaged with its own.
+    """
+
+    def __init__(
+        self,
+        settings: ModelSettings,
+        search: SearchSettings,
+        sides: Sides,
+        network: TranslationNetwork,
+        longest: int,
+        tokens_per_character: float = 0.0,
+    ) -> None:
+        self.settings, self.search, self.sides, self.network = settings, search, sides, network
+        self.longest, self.tokens_per_character = longest, tokens_per_character
+        self.others: list[Translator] = []
+        self.recipe: dict[str, Any] = {}  # what it was trained by; kept in its config
+
+    # The folder
+
+    @classmethod
+    def load(cls, folder: Path | str) -> "Translator":
+        """Read a model folder."""
+        folder = Path(folder)
+        config = folders.read_config(folder, TASK)
+        sides = Sides.load(folder / "tokenizer.json")
+        try:
+            settings = ModelSettings.model_validate(config["model"])
+            search = SearchSettings.model_validate(config["search"])
+            longest, rate = int(config["longest"]), float(config["tokens_per_character"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise UserError(f"{folder / 'config.json'} is damaged: {str(error).splitlines()[0]}") from None
+        network = build_network(settings, sides)
+        folders.load_weights(network, folder)
+        model = cls(settings, search, sides, network.eval(), longest, rate)
+        model.recipe = config.get("recipe", {})
+        return model
+
+    def save(self, folder: Path) -> None:
+        """Write the model folder's config, vocabularies and weights."""
+        config = {
+            "model": self.settings.model_dump(mode="json"),
+            "search": self.search.model_dump(mode="json"),
+            "longest": self.longest,
+            "tokens_per_character": self.tokens_per_character,
+            "recipe": self.recipe,
+        }
+        folders.write_model(folder, TASK, config, folders.weights_of(self.network), self.sides)
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers the network consists of."""
+        return sum(p.numel() for p in self.network.parameters())
+
+    def beside(self, *others: "Translator") -> "Translator":
+        """An ensemble with others: the mean of their probabilities. Their vocabularies must be the same."""
+        for other in others:
+            if other.sides.to_json() != self.sides.to_json():
+                raise UserError("models of an ensemble need the same vocabularies: train them from one tokenizer.json")
+        twin = Translator(self.settings, self.search, self.sides, self.network, self.longest, self.tokens_per_character)
+        twin.recipe, twin.others = self.recipe, [*self.others, *others]
+        return twin
+
+    # Translating
+
+    @overload
+    def predict(self, texts: str, **options: Any) -> Translation: ...
+
+    @overload
+    def predict(self, texts: Sequence[str], **options: Any) -> list[Translation]: ...
+
+    def predict(self, texts: str | Sequence[str], **options: Any) -> Translation | list[Translation]:
+        """Translate a text, or each of several; the options are those of `Search`."""
+        if isinstance(texts, str):
+            return self.predict([texts], **options)[0]
+        for number, text in enumerate(texts, 1):
+            if not text.strip():
+                raise UserError(f"text {number} of {len(texts)} is empty: give it at least one character")
+        search = Search.of(options)
+        return self.translate(texts, [search] * len(texts))
+
+    def translate(self, texts: Sequence[str], searches: Sequence[Search]) -> list[Translation]:
+        """Translate texts, each with what is asked of it; those that are too long in parts."""
+        parts = [windows(text, self.longest, lambda part: len(self.sides.read(part))) for text in texts]
+        pieces = [part for several in parts for part in several]
+        asked = [search for several, search in zip(parts, searches, strict=True) for _ in several]
+        for several, search in zip(parts, searches, strict=True):
+            if len(several) > 1 and (search.prefix or search.require):
+                raise UserError(
+                    f"the text {several[0][:30]!r} ... has more than {self.longest} tokens: it is translated in parts, "
+                    "which cannot all have the prefix and the required words: shorten it, or leave those out"
+                )
+        found = iter(self._translate(pieces, asked))
+        return [_joined(text, [next(found) for _ in several]) for text, several in zip(texts, parts, strict=True)]
+
+    def predict_lines(self, lines: Iterable[str], options: PredictOptions) -> Iterator[str]:
+        """What `elman predict` prints for lines of text, of a table, or of JSON."""
+        return translate_lines(self, lines, options)
+
+    def tree(self, text: str, **options: Any) -> SearchTree:
+        """Everything that the search for one translation looked at."""
+        search, tree = Search.of(options), SearchTree()
+        self._search([self._source(text)], [search], tree)
+        return tree
+
+    def _translate(self, texts: Sequence[str], searches: Sequence[Search]) -> list[Translation]:
+        sources = [self._source(text) for text in texts]
+        found: list[Translation | None] = [None] * len(texts)
+        for rows in by_length([len(source) for source in sources], SENTENCES, tokens=TOKENS):
+            alike: dict[tuple[Any, ...], list[int]] = {}  # only prefixes and words may differ within a search
+            for row in rows.tolist():
+                alike.setdefault(_settings_of(searches[row]), []).append(row)
+            for group in alike.values():
+                several = self._search([sources[row] for row in group], [searches[row] for row in group])
+                for row, hypotheses in zip(group, several, strict=True):
+                    found[row] = self._translation(texts[row], sources[row], hypotheses)
+        self._align(cast(list[Translation], found), sources, searches)
+        return [self._finished(one, search) for one, search in zip(cast(Any, found), searches, strict=True)]
+
+    def _source(self, text: str) -> Ints:
+        """The ids that the encoder reads: from the end where it was trained so."""
+        ids = self.sides.read(text)
+        if not len(ids):
+            raise UserError(f"the text {text!r} has no tokens that the model knows: give it some words")
+        return ids[::-1].copy() if self.settings.reverse_source else ids
+
+    @torch.no_grad()
+    def _search(
+        self, sources: list[Ints], searches: Sequence[Search], tree: SearchTree | None = None
+    ) -> list[list[Hypothesis]]:
+        padded, lengths = pad(sources)
+        every: list[TranslationSteps] = [
+            TranslationSteps(model.network.eval(), padded, lengths) for model in (self, *self.others)
+        ]
+        steps: StepModel[Any] = Ensemble(every) if self.others else every[0]
+        first, end, room = searches[0], self.sides.target.eos_id, limits(self.search, searches[0], lengths.tolist())
+        if first.sampling is not None:
+            return _drawn(steps, len(sources), first, end, room)
+        return beam_search(
+            steps,
+            len(sources),
+            start_id=end,
+            stop_id=end,
+            beam=first.settled(self.search, max(room)),
+            lengths=room,
+            controls=[search.control(self.sides) for search in searches],
+            source_lengths=lengths.tolist(),
+            tree=tree,
+        )
+
+    def _translation(self, text: str, source: Ints, found: list[Hypothesis]) -> Translation:
+        n_best = [
+            Alternative(self.sides.write(one.ids), one.score, one.log_prob, one.ids, one.finished) for one in found
+        ]
+        tokens = self.sides.source.tokens
+        names = [tokens[id] for id in (source[::-1] if self.settings.reverse_source else source).tolist()]
+        return Translation(text, n_best, names, [self.sides.target.tokens[id] for id in n_best[0].ids])
+
+    def _finished(self, found: Translation, search: Search) -> Translation:
+        if not search.replace_unknown or found.weights is None:
+            return found
+        return replace_unknown(found, self.sides)
+
+    # Learning from pairs, and looking at them
+
+    def batches(self, pairs: Sequence[tuple[Ints, Ints]]) -> Iterator[tuple[Ints, Batch]]:
+        """Encoded pairs in batches of similar length, with the places of the pairs in each row."""
+        for rows in by_length([len(target) + 1 for _, target in pairs], SENTENCES, tokens=TOKENS):
+            batch = make_batch([pairs[row][0] for row in rows], [pairs[row][1] for row in rows], self.end)
+            yield rows[batch.order], batch
+
+    @property
+    def end(self) -> int:
+        """The id that stands before and behind every target."""
+        return self.sides.target.eos_id
+
+    def encode(self, source: str, target: str) -> tuple[Ints, Ints]:
+        """A pair as ids."""
+        return self._source(source), self.sides.say(target)
+
+    @torch.no_grad()
+    def log_probs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """log p(target | source) of each pair, the end token counted."""
+        self.network.eval()
+        found = np.zeros(len(pairs))
+        for rows, batch in self.batches([self.encode(*pair) for pair in pairs]):
+            hidden = self.network.readouts(batch.source, batch.lengths, batch.inputs, batch.batch_sizes)
+            each = self.network.softmax.target_log_probs(hidden, batch.targets).double().numpy()
+            for size, part in zip(batch.batch_sizes.tolist(), np.split(each, _cuts(batch)), strict=True):
+                found[rows[:size]] += part
+        return found.tolist()
+
+    @torch.no_grad()
+    def weights(self, pairs: Sequence[tuple[Ints, Ints]]) -> list[np.ndarray]:
+        """Where each token of each target looked, the end token's place left out: T x S for each encoded pair."""
+        self.network.eval()
+        found: list[np.ndarray] = [np.zeros((0, 0), np.float32)] * len(pairs)
+        for rows, batch in self.batches(pairs):
+            seen = self.network.attended(batch.source, batch.lengths, batch.inputs, batch.batch_sizes)  # B x T x S
+            for row, place in enumerate(rows):
+                source, target = pairs[place]
+                table = seen[row, : len(target), : len(source)].numpy()
+                found[place] = table[:, ::-1] if self.settings.reverse_source else table
+        return found
+
+    def align(self, source: str, target: str) -> Translation:
+        """A pair as if the model had written the target itself: its log-probability, and where each token looks."""
+        pair = self.encode(source, target)
+        (log_prob,) = self.log_probs([(source, target)])
+        length = len(pair[1]) + 1
+        score = log_prob / length**self.search.length_power
+        found = [self._translation(source, pair[0], [Hypothesis(pair[1].tolist(), log_prob, score, True)])]
+        self._align(found, [pair[0]], [Search(alignments=True)])
+        return found[0]
+
+    def _align(self, found: list[Translation], sources: list[Ints], searches: Sequence[Search]) -> None:
+        """Put the weights of the attention where they are asked for."""
+        asked = [row for row, search in enumerate(searches) if search.alignments or search.replace_unknown]
+        if asked and self.settings.decoder == "plain":
+            raise UserError("this model has no attention, so it cannot say where it looked: train one that has")
+        pairs = [(sources[row], np.array(found[row].n_best[0].ids, np.int64)) for row in asked]
+        for row, table in zip(asked, self.weights(pairs), strict=True):
+            found[row] = replace(found[row], weights=table)
+
+
+def _cuts(batch: Batch) -> np.ndarray:
+    return np.cumsum(batch.batch_sizes.numpy())[:-1]
+
+
+def _settings_of(search: Search) -> tuple[Any, ...]:
+    return tuple(vars(replace(search, prefix="", require=(), forbid=(), alignments=False)).values())
+
+
+def _drawn(steps: StepModel[Any], rows: int, search: Search, end: int, room: list[int]) -> list[list[Hypothesis]]:
+    """One text drawn for each row."""
+    assert search.sampling is not None
+    written: list[list[int]] = [[] for _ in range(rows)]
+    stopped = [True] * rows
+    sampling = search.sampling
+
+    def full(row: int) -> bool:
+        stopped[row] = len(written[row]) < room[row]
+        return not stopped[row]
+
+    drawn = generate(steps, [[end]] * rows, length=max(room), sampling=sampling, stop_ids={end}, stop_when=full)
+    for new in drawn:
+        for row, id in new.items():
+            written[row].append(id)
+    log_probs = forced_log_probs(steps, written, start_id=end, stop_id=end)
+    return [
+        [Hypothesis(ids, log_prob, log_prob / (len(ids) + 1), ended)]
+        for ids, log_prob, ended in zip(written, log_probs, stopped, strict=True)
+    ]
+
+
+def _joined(text: str, parts: list[Translation]) -> Translation:
+    """The translations of the parts of a text as one."""
+    if len(parts) == 1:
+        return replace(parts[0], source=text)
+    count = min(len(part.n_best) for part in parts)
+    n_best = [
+        Alternative(
+            " ".join(part.n_best[rank].text for part in parts),
+            sum(part.n_best[rank].score for part in parts) / len(parts),
+            sum(part.n_best[rank].log_prob for part in parts),
+            [id for part in parts for id in part.n_best[rank].ids],
+            all(part.n_best[rank].finished for part in parts),
+        )
+        for rank in range(count)
+    ]
+    return Translation(
+        text,
+        n_best,
+        [token for part in parts for token in part.source_tokens],
+        [token for part in parts for token in part.target_tokens],
+        _diagonal([part.weights for part in parts if part.weights is not None])
+        if parts[0].weights is not None
+        else None,
+    )
+
+
+def _diagonal(weights: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    """The tables of the parts along the diagonal of one: no part looks at another. None where there are none."""
+    tables = [table for table in weights if table is not None]
+    if not tables:
+        return None
+    whole = np.zeros((sum(len(t) for t in tables), sum(t.shape[1] for t in tables)), np.float32)
+    row = column = 0
+    for table in tables:
+        whole[row : row + len(table), column : column + table.shape[1]] = table
+        row, column = row + len(table), column + table.shape[1]
+    return whole

@@ -1,0 +1,192 @@
+"""Translators, from a recipe to a trained, measured model folder.
+
+recipe = read_recipe("multi30k-de-en", ["train.epochs=2"])
+report = train(recipe, Path("runs/de-en"))
+print(report["test"]["bleu"])
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from elman.corpora.examples import ExampleBatches, fingerprint
+from elman.corpora.pairs import Pair, read_pairs
+from elman.errors import UserError
+from elman.tasks.recipes import find_recipe
+from elman.tasks.run import check_folder, prepare_folder, remove_leftovers
+from elman.tasks.translate.batch import Batch, Ints, make_batch
+from elman.tasks.translate.data import TranslateData, open_data, pair_files
+from elman.tasks.translate.model import Translator
+from elman.tasks.translate.network import build_network
+from elman.tasks.translate.report import evaluate_model, write_report
+from elman.tasks.translate.scoring import expected_scores
+from elman.tasks.translate.settings import TranslateRecipe
+from elman.tasks.translate.sides import Sides
+from elman.train import Loss, Reporter, Trainer, seed_everything
+from elman.train.recipe import apply_overrides, parse, read_toml
+
+
+def read_recipe(source: Path | str | None = None, overrides: Iterable[str] = ()) -> TranslateRecipe:
+    """A recipe from a file, or by the name of one that comes with Elman, with settings laid over it.
+
+    >>> read_recipe(None, ["model.attention=additive"]).model.attention
+    'additive'
+    """
+    path = find_recipe(source) if source is not None else None
+    tables = read_toml(path) if path is not None else {}
+    tables.pop("compare", None)  # which is for `elman compare` to read
+    return parse(TranslateRecipe, apply_overrides(tables, overrides), where=str(path or "the settings"))
+
+
+class TranslateTask:
+    """What the training loop sees of a translator."""
+
+    unit = "tokens"
+
+    def __init__(self, recipe: TranslateRecipe, data: TranslateData, sides: Sides) -> None:
+        self.recipe, self.data = recipe, data
+        self.network = build_network(recipe.model, sides, recipe.loss.smoothing)
+        self.model = Translator(recipe.model, recipe.search, sides, self.network, longest=0)
+        self.model.recipe = recipe.model_dump(mode="json")
+        encoded = [self.model.encode(pair.source, pair.target) for pair in data.train]
+        self.pairs = [pair for pair in encoded if _fits(pair, recipe.data.longest)]
+        self.left_out = len(encoded) - len(self.pairs)
+        if not self.pairs:
+            raise UserError(f"every training pair has a side of more than data.longest={recipe.data.longest} tokens")
+        self.held_out = [self.model.encode(pair.source, pair.target) for pair in data.dev]
+        self.model.longest = max(len(source) for source, _ in self.pairs)
+        characters = sum(len(pair.source) for pair in data.train)
+        self.model.tokens_per_character = sum(len(source) for source, _ in encoded) / characters
+        self._training: ExampleBatches[Batch] | None = None
+
+    def batches(self) -> ExampleBatches[Batch]:
+        """Pairs of like length together, as many as make the tokens of a batch."""
+        self._training = ExampleBatches(
+            np.array([[len(target) + 1, len(source)] for source, target in self.pairs]),
+            None,
+            self._make,
+            tokens=self.recipe.batch.tokens,
+            seed=self.recipe.train.seed,
+            text=fingerprint((pair.source, pair.target) for pair in self.data.train),
+        )
+        return self._training
+
+    def _make(self, rows: Ints) -> Batch:
+        chosen = [self.pairs[row] for row in rows]
+        return make_batch([source for source, _ in chosen], [target for _, target in chosen], self.model.end)
+
+    def loss(self, batch: Batch, state: Any) -> Loss:
+        """The mean loss of some pairs per target token."""
+        hidden = self.network.readouts(batch.source, batch.lengths, batch.inputs, batch.batch_sizes, self._forcing())
+        return Loss(self.network.softmax.loss(hidden, batch.targets), len(batch.targets))
+
+    def _forcing(self) -> float:
+        """The share of steps that are told what is right, by now."""
+        begin, end = self.recipe.loss.teacher_forcing, self.recipe.loss.teacher_forcing_end
+        if end is None or self._training is None:
+            return begin
+        return begin + (end - begin) * min(1.0, self._training.progress / self.recipe.train.epochs)
+
+    def evaluate(self) -> dict[str, float]:
+        """Scores on the held-out pairs; the model that says most of their tokens right is kept."""
+        scores = expected_scores(self.model, self.held_out)
+        return scores | {"error": 1 - scores["token_accuracy"]}
+
+    def save(self, folder: Path) -> None:
+        """Write the model folder."""
+        self.model.save(folder)
+
+
+def _fits(pair: tuple[Ints, Ints], longest: int) -> bool:
+    return max(map(len, pair)) <= longest
+
+
+def train(
+    recipe: TranslateRecipe,
+    out: Path | str,
+    *,
+    resume: bool = False,
+    force: bool = False,
+    data_dir: Path | None = None,
+    reporter: Reporter | None = None,
+) -> dict[str, Any]:
+    """Train what the recipe says into the folder `out`; returns the report that `metrics.json` holds."""
+    out, reporter = Path(out), reporter or Reporter()
+    resume = check_folder(out, recipe, resume=resume, force=force)
+    if recipe.train.threads:
+        torch.set_num_threads(recipe.train.threads)
+    with reporter.busy("reading the pairs"):
+        data = open_data(recipe.data, recipe.train.seed, data_dir)
+        # Some tokenizers come out differently when fitted again: a run goes on with the one that it began with.
+        if resume:
+            sides = Sides.load(out / "tokenizer.json")
+        else:
+            sides = Sides.fit(recipe.text, [(pair.source, pair.target) for pair in data.train])
+    for line in data.said:
+        reporter.say(line)
+    seed_everything(recipe.train.seed)
+    task = TranslateTask(recipe, data, sides)
+    if resume:
+        remove_leftovers(out)
+    else:
+        prepare_folder(out, recipe)
+        sides.save(out / "tokenizer.json")
+    reporter.say(_describe(task))
+    trainer = Trainer(task, recipe.train, out, reporter)
+    trainer.run(resume)
+    return _finish(task, trainer, out, reporter)
+
+
+def _finish(task: TranslateTask, trainer: Trainer, out: Path, reporter: Reporter) -> dict[str, Any]:
+    """Score the model as a user will have it: loaded again from its folder."""
+    model, data = Translator.load(out), task.data
+    sets = {"dev": data.dev} | ({"test": data.test} if data.test else {})
+    with reporter.busy("scoring the model that was kept, and the baselines"):
+        report = evaluate_model(model, sets, data.train, task.recipe.report)
+    report["parameters"] = model.parameters
+    report["run"] = {
+        "seconds": trainer.seconds,
+        "steps": trainer.step,
+        "epochs": trainer.batches.progress,
+        "pairs": len(task.pairs),
+        "tokens_per_second": trainer.tokens / max(trainer.seconds, 1e-9),
+    }
+    write_report(out, task.recipe, report)
+    return report
+
+
+def _describe(task: TranslateTask) -> str:
+    settings, sides = task.recipe.model, task.model.sides
+    looks = "no attention" if settings.decoder == "plain" else f"{settings.attention} attention"
+    sizes = f"{sides.source.size:,}" if sides.joint else f"{sides.source.size:,} and {sides.target.size:,}"
+    left_out = f"; {task.left_out:,} pairs are longer than data.longest={task.recipe.data.longest} and left out"
+    return (
+        f"{settings.layers} x {settings.cell} {settings.hidden}, {settings.decoder} decoder, {looks}, "
+        f"{task.model.parameters:,} parameters; {len(task.pairs):,} pairs to train on, {len(task.held_out):,} held "
+        f"out; {sizes} {task.recipe.text.kind}; {torch.get_num_threads()} threads{left_out if task.left_out else ''}"
+    )
+
+
+def evaluate(
+    model: Translator, paths: Iterable[Path | str], *, baselines: bool = True, data_dir: Path | None = None
+) -> dict[str, Any]:
+    """Score files of pairs, or two parallel files, beside the baselines.
+
+    Those are made of the pairs that the model was trained on, if they are still there; else `note` says why not.
+    """
+    recipe = parse(TranslateRecipe, model.recipe, where="the model's config.json")
+    named = [Path(path) for path in paths]
+    files = pair_files(recipe.data, named)
+    sets = {" ".join(map(str, named)): read_pairs(files).pairs}
+    known: list[Pair] = []
+    note = ""
+    if baselines:
+        try:
+            known = open_data(recipe.data, recipe.train.seed, data_dir).train
+        except UserError as error:
+            note = f"no baselines, since the training pairs were not found: {error}"
+    report = evaluate_model(model, sets, known, recipe.report)
+    return report | {"note": note} if note else report

@@ -1,0 +1,51 @@
+"""A beam search as one would write it down: one sentence, one hypothesis at a time. The fast one must agree."""
+
+from typing import Any, NamedTuple
+
+import torch
+
+from elman.decode import Beam, Hypothesis
+
+
+class Open(NamedTuple):
+    ids: list[int]
+    log_prob: float
+    state: Any
+    attended: torch.Tensor | float
+
+
+@torch.no_grad()
+def simple_beam_search(model: Any, row: int, start_id: int, stop_id: int, beam: Beam) -> list[Hypothesis]:
+    opened = [Open([], 0.0, model.select(model.start(row + 1), torch.tensor([row])), 0.0)]
+    ended: list[Hypothesis] = []
+    for step in range(1, beam.length + 1):
+        continued: list[tuple[float, Open, int]] = []
+        for one in opened:
+            logits, state = model.step(torch.tensor([(one.ids or [start_id])[-1]]), one.state)
+            attended = one.attended + model.attention(state)[0] if beam.coverage else 0.0
+            for id_, log_prob in enumerate(logits[0].log_softmax(dim=0).tolist()):
+                continued.append((one.log_prob + log_prob, Open(one.ids, 0.0, state, attended), id_))
+        continued = [each for each in continued if each[0] > -float("inf") and allowed(each, step, stop_id, beam)]
+        continued.sort(key=lambda each: -each[0])
+        opened = []
+        for log_prob, one, id_ in continued[: beam.size - sum(each.finished for each in ended)]:
+            score = log_prob / step**beam.length_power
+            if beam.coverage:
+                assert isinstance(one.attended, torch.Tensor)
+                score += beam.coverage * float(one.attended.clamp(1e-6, 1).log().sum())
+            if id_ == stop_id:
+                ended.append(Hypothesis(one.ids, log_prob, score, True))
+            elif step == beam.length:
+                ended.append(Hypothesis([*one.ids, id_], log_prob, score, False))
+            else:
+                opened.append(Open([*one.ids, id_], log_prob, one.state, one.attended))
+    return sorted(ended, key=lambda each: -each.score)[: beam.n_best]
+
+
+def allowed(continued: tuple[float, Open, int], step: int, stop_id: int, beam: Beam) -> bool:
+    _, one, id_ = continued
+    if id_ == stop_id:
+        return step >= beam.min_length
+    ids, n = [*one.ids, id_], beam.block_ngrams
+    grams = [tuple(ids[i : i + n]) for i in range(len(ids) - n + 1)]
+    return n == 0 or len(set(grams)) == len(grams)
