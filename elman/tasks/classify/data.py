@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from elman.corpora.catalogue import corpus, locate
+from elman.corpora.catalogue import corpus
 from elman.corpora.classes import check_classes, check_known, overlap, stratified_folds, stratified_split
 from elman.corpora.labelled import LabelledFiles, LabelledText, read_labelled
 from elman.errors import UserError
 from elman.tasks.classify.settings import DataSettings
+from elman.tasks.recipes import find_files
 
 Texts = list[LabelledText]
 
@@ -24,17 +25,6 @@ class ClassifyData:
     labels: list[str]
     several: bool
     said: list[str] = field(default_factory=list)
-
-
-def find_files(data: DataSettings, data_dir: Path | None = None) -> dict[str, list[Path]]:
-    """The files of each split: the user's own where given, else the corpus' of the catalogue."""
-    given = {"train": data.train, "dev": data.dev, "test": data.test}
-    files = {split: [Path(name) for name in names] for split, names in given.items() if names}
-    if data.corpus is not None and not data.train:
-        files = {**locate(data.corpus, data_dir), **files}
-    if not files.get("train"):
-        raise UserError("there is nothing to train on: give --train FILE, or a recipe with data.corpus")
-    return files
 
 
 def labelled_files(data: DataSettings, paths: Sequence[Path]) -> LabelledFiles:

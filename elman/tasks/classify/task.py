@@ -27,10 +27,10 @@ from elman.tasks.classify.network import build_network
 from elman.tasks.classify.report import evaluate_model, write_report
 from elman.tasks.classify.scoring import quick_scores, targets_of
 from elman.tasks.classify.settings import ClassifyRecipe
-from elman.tasks.recipes import find_recipe
+from elman.tasks.recipes import load_recipe
 from elman.tasks.run import check_folder, prepare_folder, remove_leftovers
 from elman.train import Loss, Reporter, Trainer, seed_everything
-from elman.train.recipe import apply_overrides, parse, read_toml
+from elman.train.recipe import parse
 
 WATCHED = 2000  # training texts that are scored now and then where nothing is held out
 
@@ -41,10 +41,7 @@ def read_recipe(source: Path | str | None = None, overrides: Iterable[str] = ())
     >>> read_recipe(None, ["model.pooling=attention"]).model.pooling
     'attention'
     """
-    path = find_recipe(source) if source is not None else None
-    tables = read_toml(path) if path is not None else {}
-    tables.pop("compare", None)  # which is for `elman compare` to read
-    return parse(ClassifyRecipe, apply_overrides(tables, overrides), where=str(path or "the settings"))
+    return load_recipe(ClassifyRecipe, source, overrides)
 
 
 @dataclass(repr=False)

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from elman.corpora import IdStream, TextFiles, stream_ids
-from elman.corpora.catalogue import locate
 from elman.corpora.ids import line_stream_ids
 from elman.corpora.tables import Part, RecordFiles
 from elman.errors import UserError
 from elman.tasks.language.settings import DataSettings, LanguageRecipe
+from elman.tasks.recipes import find_files
 from elman.text import Tokenizer
 
 
@@ -21,17 +21,6 @@ class LanguageData:
     test: IdStream | None
     tokenizer: Tokenizer
     labels: list[str]
-
-
-def find_files(data: DataSettings, data_dir: Path | None = None) -> dict[str, list[Path]]:
-    """The files of each split: the user's own where given, else the corpus' of the catalogue."""
-    given = {"train": data.train, "dev": data.dev, "test": data.test}
-    files = {split: [Path(name) for name in names] for split, names in given.items() if names}
-    if data.corpus is not None and not data.train:
-        files = {**locate(data.corpus, data_dir), **files}
-    if not files.get("train"):
-        raise UserError("there is nothing to train on: give --train FILE, or a recipe with data.corpus")
-    return files
 
 
 def open_data(recipe: LanguageRecipe, data_dir: Path | None = None, tokenizer: Tokenizer | None = None) -> LanguageData:

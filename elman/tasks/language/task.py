@@ -24,11 +24,11 @@ from elman.tasks.language.network import build_network
 from elman.tasks.language.report import evaluate_model, write_report
 from elman.tasks.language.scoring import Reading, hidden_and_targets
 from elman.tasks.language.settings import LanguageRecipe
-from elman.tasks.recipes import find_recipe
+from elman.tasks.recipes import load_recipe
 from elman.tasks.run import check_folder, prepare_folder, remove_leftovers
 from elman.text import Tokenizer
 from elman.train import Loss, Reporter, Trainer, seed_everything
-from elman.train.recipe import apply_overrides, parse, read_toml
+from elman.train.recipe import parse
 
 
 def read_recipe(source: Path | str | None = None, overrides: Iterable[str] = ()) -> LanguageRecipe:
@@ -37,9 +37,7 @@ def read_recipe(source: Path | str | None = None, overrides: Iterable[str] = ())
     >>> read_recipe(None, ["model.hidden=64"]).model.hidden
     64
     """
-    path = find_recipe(source) if source is not None else None
-    tables = read_toml(path) if path is not None else {}
-    return parse(LanguageRecipe, apply_overrides(tables, overrides), where=str(path or "the settings"))
+    return load_recipe(LanguageRecipe, source, overrides)
 
 
 class LanguageTask:

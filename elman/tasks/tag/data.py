@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from elman.corpora.catalogue import locate
 from elman.corpora.tagged import Sentence, TaggedFiles, read_tagged
 from elman.errors import UserError, nearest
 from elman.metrics.spans import Scheme, detect_scheme, repair
+from elman.tasks.recipes import find_files
 from elman.tasks.tag.settings import DataSettings, TagRecipe
 
 NAMES = {"train": "training", "dev": "held-out", "test": "test"}
@@ -25,17 +25,6 @@ class TagData:
     dev: list[Sentence]
     test: list[Sentence]
     scheme: Scheme | None
-
-
-def find_files(data: DataSettings, data_dir: Path | None = None) -> dict[str, list[Path]]:
-    """The files of each split: the user's own where given, else the corpus' of the catalogue."""
-    given = {"train": data.train, "dev": data.dev, "test": data.test}
-    files = {split: [Path(name) for name in names] for split, names in given.items() if names}
-    if data.corpus is not None and not data.train:
-        files = {**locate(data.corpus, data_dir), **files}
-    if not files.get("train"):
-        raise UserError("there is nothing to train on: give --train FILE, or a recipe with data.corpus")
-    return files
 
 
 def open_data(recipe: TagRecipe, data_dir: Path | None = None, say: Say = lambda warning: None) -> TagData:

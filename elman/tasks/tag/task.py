@@ -15,7 +15,7 @@ from elman.corpora.examples import ExampleBatches, fingerprint
 from elman.corpora.tagged import Sentence
 from elman.metrics.lexicon import MostFrequentTag
 from elman.metrics.spans import Scheme, convert
-from elman.tasks.recipes import find_recipe
+from elman.tasks.recipes import load_recipe
 from elman.tasks.run import check_folder, prepare_folder, remove_leftovers
 from elman.tasks.tag.batch import Batch, Ints, make_batch
 from elman.tasks.tag.data import TagData, open_data, read_files, settle
@@ -27,7 +27,7 @@ from elman.tasks.tag.settings import TagRecipe, TextSettings
 from elman.text.spelling import Speller
 from elman.text.vectors import WordVectors, read_vectors
 from elman.train import Loss, Reporter, Trainer, seed_everything
-from elman.train.recipe import apply_overrides, parse, read_toml
+from elman.train.recipe import parse
 
 
 def read_recipe(source: Path | str | None = None, overrides: Iterable[str] = ()) -> TagRecipe:
@@ -36,9 +36,7 @@ def read_recipe(source: Path | str | None = None, overrides: Iterable[str] = ())
     >>> read_recipe(None, ["model.crf=true"]).model.crf
     True
     """
-    path = find_recipe(source) if source is not None else None
-    tables = read_toml(path) if path is not None else {}
-    return parse(TagRecipe, apply_overrides(tables, overrides), where=str(path or "the settings"))
+    return load_recipe(TagRecipe, source, overrides)
 
 
 class TagTask:

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from elman.corpora.catalogue import locate
 from elman.corpora.pairs import Pair, PairFiles, read_pairs
 from elman.corpora.splits import split_pairs
-from elman.errors import UserError
+from elman.tasks.recipes import find_files
 from elman.tasks.translate.settings import DataSettings
 
 
@@ -19,17 +18,6 @@ class TranslateData:
     dev: list[Pair]
     test: list[Pair]
     said: list[str] = field(default_factory=list)
-
-
-def find_files(data: DataSettings, data_dir: Path | None = None) -> dict[str, list[Path]]:
-    """The files of each split: the user's own where given, else the corpus' of the catalogue."""
-    given = {"train": data.train, "dev": data.dev, "test": data.test}
-    files = {split: [Path(name) for name in names] for split, names in given.items() if names}
-    if data.corpus is not None and not data.train:
-        files = {**locate(data.corpus, data_dir), **files}
-    if not files.get("train"):
-        raise UserError("there is nothing to train on: give --train FILE, or a recipe with data.corpus")
-    return files
 
 
 def pair_files(data: DataSettings, paths: Sequence[Path]) -> PairFiles:

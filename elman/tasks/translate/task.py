@@ -15,7 +15,7 @@ import torch
 from elman.corpora.examples import ExampleBatches, fingerprint
 from elman.corpora.pairs import Pair, read_pairs
 from elman.errors import UserError
-from elman.tasks.recipes import find_recipe
+from elman.tasks.recipes import load_recipe
 from elman.tasks.run import check_folder, prepare_folder, remove_leftovers
 from elman.tasks.translate.batch import Batch, Ints, make_batch
 from elman.tasks.translate.data import TranslateData, open_data, pair_files
@@ -26,7 +26,7 @@ from elman.tasks.translate.scoring import expected_scores
 from elman.tasks.translate.settings import TranslateRecipe
 from elman.tasks.translate.sides import Sides
 from elman.train import Loss, Reporter, Trainer, seed_everything
-from elman.train.recipe import apply_overrides, parse, read_toml
+from elman.train.recipe import parse
 
 
 def read_recipe(source: Path | str | None = None, overrides: Iterable[str] = ()) -> TranslateRecipe:
@@ -35,10 +35,7 @@ def read_recipe(source: Path | str | None = None, overrides: Iterable[str] = ())
     >>> read_recipe(None, ["model.attention=additive"]).model.attention
     'additive'
     """
-    path = find_recipe(source) if source is not None else None
-    tables = read_toml(path) if path is not None else {}
-    tables.pop("compare", None)  # which is for `elman compare` to read
-    return parse(TranslateRecipe, apply_overrides(tables, overrides), where=str(path or "the settings"))
+    return load_recipe(TranslateRecipe, source, overrides)
 
 
 class TranslateTask:
