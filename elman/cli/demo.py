@@ -1,11 +1,14 @@
-"""`elman demo`: the quick tour, on what every machine has: Python's own source, and Faker's surnames if installed."""
+"""`elman demo`: the quick tour, on what every machine has: Python's own source, and with the extra `demo` surnames and
+dates in many languages."""
 
 from pathlib import Path
+from typing import Any
 
 import typer
 
 TEMPERATURES = (0.5, 0.8, 1.1)
 NAMES = ("Kowalczyk", "Yamamoto", "Papadopoulos", "Fernández", "Lindqvist", "Kovačević", "Nguyễn")
+DATES = ("lundi 16 novembre 2026", "3 March 1999", "2007년 5월 21일", "24 de diciembre de 1985", "7. helmikuuta 2031")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -17,18 +20,20 @@ def demo(
     out: Path = typer.Option(Path("runs/demo"), "--out", "-o", help="The run's folder; written anew each time."),
     settings: list[str] = typer.Option([], "--set", "-s", help="section.key=value, over the demo's recipe."),
 ) -> None:
-    """Train a small character model on Python source, measure it, let it write; then sort surnames by language."""
+    """A character model writes Python; a classifier sorts surnames by language; a translator reads dates."""
     from elman.corpora.builtin import can_make
 
     write_python(out, settings)
-    if can_make("surnames"):
-        sort_surnames(out / "surnames")
-    else:
-        typer.echo("\nWith Faker the tour also sorts surnames by language: pip install 'elman[demo]'")
+    for corpus, tour in (("surnames", sort_surnames), ("dates", translate_dates)):
+        if can_make(corpus):
+            tour(out / corpus)
+        else:
+            typer.echo(f"\nWith the extra `demo` the tour goes on with {corpus}: pip install 'elman[demo]'")
     typer.echo(f"\nThe run is in {out}: its curves are curves.png, its card README.md. Go on with:")
     typer.echo(f'  elman generate {out} --prompt "class "')
     typer.echo("  elman train lm --train YOUR.txt --out runs/mine")
     typer.echo("  elman train classify --train YOUR.csv --out runs/sorted")
+    typer.echo("  elman train translate --train YOUR.de --train YOUR.en --out runs/translated")
 
 
 def write_python(out: Path, settings: list[str]) -> None:
@@ -51,19 +56,42 @@ def write_python(out: Path, settings: list[str]) -> None:
 
 def sort_surnames(out: Path, settings: list[str] | None = None) -> None:
     """A classifier of names."""
-    from rich.console import Console
-    from rich.table import Table
-
     from elman.tasks import fit, load
-    from elman.tasks.classify.report import COLUMNS, rows
 
     typer.echo("\nA classifier learns the language of surnames, letter by letter.\n")
     report = fit("classify", "surnames", out=out, settings=settings or [], force=True)
-    table = Table("", *COLUMNS, title=f"test ({report['test']['texts']:,} names it has not seen)")
-    for row in rows(report, "test"):
-        table.add_row(*row, style="bold" if row[0] == "this model" else None)
-    Console().print(table)
+    _show_test(report, "classify", "names")
     for name, found in zip(NAMES, load(out).predict(NAMES), strict=True):
         likeliest = sorted(found.probabilities.items(), key=lambda pair: -pair[1])[:3]
         typer.echo(f"  {name:14} " + ", ".join(f"{label} {p:.0%}" for label, p in likeliest))
     typer.echo(f"\nThe classifier is in {out}: its confusion matrix is confusion.png. Ask it:  elman predict {out}")
+
+
+def translate_dates(out: Path, settings: list[str] | None = None) -> None:
+    """A translator of dates into ISO form, and where it looks."""
+    from elman.inspect import draw_alignment
+    from elman.tasks import fit, load
+
+    typer.echo("\nA translator learns to read dates in the wording of 59 languages and regions.\n")
+    report = fit("translate", "dates", out=out, settings=settings or [], force=True)
+    _show_test(report, "translate", "dates")
+    found = load(out).predict(DATES, alignments=True)
+    for one in found:
+        typer.echo(f"  {one.text:12} {one.source}")
+    draw_alignment(found[0].weights, found[0].source_tokens, found[0].target_tokens, out / "alignment.png")
+    typer.echo(f"\nWhere it looked is in {out / 'alignment.png'}. Ask it:  elman predict {out}")
+
+
+def _show_test(report: dict[str, Any], task: str, what: str) -> None:
+    """The scores on the test set beside the baselines'."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from elman.tasks import TASKS
+
+    shown, scores = TASKS[task].report, report["test"]
+    size = scores.get("texts", scores.get("lines"))
+    table = Table("", *shown.COLUMNS, title=f"test ({size:,} {what} it has not seen)")
+    for row in shown.rows(report, "test"):
+        table.add_row(*row, style="bold" if row[0] == "this model" else None)
+    Console().print(table)
