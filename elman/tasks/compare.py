@@ -188,6 +188,8 @@ def headline(report: Mapping[str, Any]) -> tuple[str, float]:
     scores, where = report[split], {"dev": "held-out", "test": "test"}[split]
     if "spans" in scores:
         return f"{where} span F1", float(scores["spans"]["f1"])
+    if "bleu" in scores:
+        return f"{where} BLEU", float(scores["bleu"])
     name = "accuracy" if "accuracy" in scores else "perplexity"
     return f"{where} {name}", float(scores[name])
 
@@ -212,9 +214,14 @@ def rows(found: Mapping[str, Any]) -> list[list[str]]:
 
 def shown_score(found: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
     """A score with its spread; shares as percentages."""
-    factor, digits = (1.0, 3) if found["score"].endswith("perplexity") else (100.0, 2)
+    factor, digits = _factor(found), 3 if found["score"].endswith("perplexity") else 2
     mean, spread = factor * entry["mean"], factor * entry["spread"]
     return f"{mean:.{digits}f} ± {spread:.{digits}f}" if found["seeds"] > 1 else f"{mean:.{digits}f}"
+
+
+def _factor(found: Mapping[str, Any]) -> float:
+    """What makes a score of what the report has: perplexities and BLEU are as they are, shares become percentages."""
+    return 1.0 if found["score"].endswith(("perplexity", "BLEU")) else 100.0
 
 
 def best(found: Mapping[str, Any]) -> int:
@@ -244,7 +251,7 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
     from matplotlib.figure import Figure  # slow to import, and only needed here
 
     runs, keys = found["runs"], found["varied"]
-    factor = 1.0 if found["score"].endswith("perplexity") else 100.0
+    factor = _factor(found)
     along = next((key for key in keys if all(_number(run["settings"][key]) is not None for run in runs)), None)
     lines: dict[str, list[Mapping[str, Any]]] = {}
     for run in runs:

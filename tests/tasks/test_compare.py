@@ -101,6 +101,7 @@ def test_any_task(tmp_path: Path) -> None:
 def test_the_headline_is_the_test_set() -> None:
     assert headline({"dev": {"perplexity": 9.0, "loss": 2}}) == ("held-out perplexity", 9.0)
     assert headline({"test": {"accuracy": 0.5, "spans": {"f1": 0.25}}}) == ("test span F1", 0.25)
+    assert headline({"test": {"bleu": 30.5, "perplexity": 9.0}}) == ("test BLEU", 30.5)
     assert headline({"cross_validation": {"accuracy": {"mean": 0.75}}, "dev": {}})[1] == 0.75
 
 
