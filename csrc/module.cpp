@@ -53,10 +53,11 @@ class Tensors {
     template <class T>
     static T* check(const std::string& name, const Array& array, long rows, long columns) {
         if (array.dtype() != nb::dtype<T>()) refuse(name, "has another type of number than the rest");
-        if (array.ndim() != 2 || long(array.shape(0)) != rows || long(array.shape(1)) != columns)
+        long stride = 1;  // what the next dimension's should be, the last one first
+        for (std::size_t i = array.ndim(); i-- > 0; stride *= long(array.shape(i)))
+            if (array.shape(i) > 1 && array.stride(i) != stride) refuse(name, "should be contiguous");
+        if (array.ndim() == 0 || long(array.shape(array.ndim() - 1)) != columns || stride != rows * columns)
             refuse(name, "should be " + std::to_string(rows) + " x " + std::to_string(columns));
-        if ((columns > 1 && array.stride(1) != 1) || (rows > 1 && array.stride(0) != columns))
-            refuse(name, "should be contiguous");
         return static_cast<T*>(const_cast<void*>(static_cast<const void*>(array.data())));
     }
 
@@ -69,61 +70,98 @@ struct Request {
     int hidden, output_size, threads;
     std::vector<long> offsets;
     Array output;  // N x D*P; backwards: its gradient
+    Tensors states;  // each D x B x size
     std::vector<Tensors> directions;
     bool backward;
 };
 
 template <class T>
+void set_states(const Request& r, Layer<T>& layer) {
+    const long D = layer.directions, B = layer.batch, H = layer.hidden, P = layer.output_size;
+    const bool lstm = layer.cell == Cell::lstm;
+    for (int i = 0; i < layer.directions; ++i) {
+        const auto find = [&](const char* name, long size) {
+            T* all = r.states.find<T>(name, D * B, size);
+            return all ? all + i * B * size : nullptr;
+        };
+        Direction<T>& d = layer.direction[i];
+        Gradient<T>& g = layer.gradient[i];
+        d.c_0 = lstm ? find("c_0", H) : nullptr;
+        if (r.backward) {
+            g.d_h_n = find("d_h_n", P);
+            g.d_h = find("d_h", P);
+            g.d_c_n = lstm ? find("d_c_n", H) : nullptr;
+            g.d_c = lstm ? find("d_c", H) : nullptr;
+        } else {
+            d.h_0 = find("h_0", P);
+            d.h = r.states.get<T>("h", D * B, P) + i * B * P;
+            d.c = lstm ? r.states.get<T>("c", D * B, H) + i * B * H : nullptr;
+        }
+    }
+}
+
+template <class T>
+void set_direction(const Request& r, const Layer<T>& layer, const Tensors& given, Direction<T>& d) {
+    const long N = r.offsets.back(), H = layer.hidden, P = layer.output_size, G = weight_blocks(layer.cell);
+    d.weight_hh = given.get<T>("weight_hh", G * H, P);
+    d.weight_hr = P != H ? given.get<T>("weight_hr", P, H) : nullptr;
+    d.gates = G > 1 ? given.get<T>("gates", N, G * H) : nullptr;
+    d.before = given.find<T>("before", N, P);
+    d.last = G == 1 ? given.find<T>("last", layer.batch, P) : nullptr;
+    d.cells = layer.cell == Cell::lstm ? given.find<T>("cells", N, H) : nullptr;
+    d.inner = layer.cell == Cell::gru || d.weight_hr ? given.find<T>("inner", N, H) : nullptr;
+    if (r.backward) return;
+    d.bias_ih = given.find<T>("bias_ih", 1, G * H);
+    d.bias_hh = given.find<T>("bias_hh", 1, G * H);
+}
+
+template <class T>
+void set_gradient(const Request& r, const Layer<T>& layer, const Tensors& given, const Direction<T>& d, Gradient<T>& g) {
+    const long N = r.offsets.back();
+    const bool lstm = layer.cell == Cell::lstm;
+    if (!d.before && !lstm) refuse("before", "is missing");
+    if (!d.inner && layer.cell == Cell::gru) refuse("inner", "is missing");
+    if (!d.last && weight_blocks(layer.cell) == 1) refuse("last", "is missing");
+    if (!d.cells && lstm) refuse("cells", "is missing");
+    g.d_gates = given.get<T>("d_gates", N, static_cast<long>(gradient_blocks(layer.cell)) * layer.hidden);
+    g.d_hidden = d.weight_hr ? given.get<T>("d_hidden", N, layer.output_size) : nullptr;
+}
+
+template <class T>
 void run(const Request& r) {
-    const long N = r.offsets.back(), B = r.offsets[1], H = r.hidden, P = r.output_size;
-    const long columns = gate_blocks(r.cell) * H;
     const int count = static_cast<int>(r.directions.size());
+    const long P = r.output_size;
     Layer<T> layer{};
     layer.cell = r.cell;
     layer.steps = static_cast<int>(r.offsets.size()) - 1;
-    layer.batch = static_cast<int>(B);
+    layer.batch = static_cast<int>(r.offsets[1]);
     layer.hidden = r.hidden;
     layer.output_size = r.output_size;
     layer.directions = count;
     layer.threads = r.threads;
     layer.output_stride = P * count;
     layer.offsets = r.offsets.data();
-    T* output = Tensors::check<T>("output", r.output, N, P * count);
-    const bool lstm = r.cell == Cell::lstm;
+    T* output = Tensors::check<T>("output", r.output, r.offsets.back(), P * count);
     for (int i = 0; i < count; ++i) {
-        const Tensors& given = r.directions[i];
         Direction<T>& d = layer.direction[i];
         d.reverse = i == 1;
-        d.weight_hh = given.get<T>("weight_hh", weight_blocks(r.cell) * H, P);
-        d.weight_hr = P != H ? given.get<T>("weight_hr", P, H) : nullptr;
-        d.gates = given.get<T>("gates", N, columns);
-        d.before = given.find<T>("before", N, P);
-        d.cells = lstm ? given.find<T>("cells", N, H) : nullptr;
+        set_direction(r, layer, r.directions[i], d);
         if (!r.backward) {
-            d.bias = given.find<T>("bias", 1, columns);
             d.output = output + i * P;
-            d.h = given.get<T>("h", B, P);
-            d.c = lstm ? given.get<T>("c", B, H) : nullptr;
-            d.inner = d.weight_hr ? given.find<T>("inner", N, H) : nullptr;
             continue;
         }
-        Gradient<T>& g = layer.gradient[i];
-        if (r.cell == Cell::gru && !d.before) refuse("before", "is missing");
-        if (lstm && !d.cells) refuse("cells", "is missing");
-        g.d_output = output + i * P;
-        g.d_gates = given.get<T>("d_gates", N, columns);
-        g.d_h = given.get<T>("d_h", B, P);
-        g.c0 = lstm ? given.get<T>("c", B, H) : nullptr;
-        g.d_c = lstm ? given.get<T>("d_c", B, H) : nullptr;
-        g.d_hidden = d.weight_hr ? given.get<T>("d_hidden", N, P) : nullptr;
+        set_gradient(r, layer, r.directions[i], d, layer.gradient[i]);
+        layer.gradient[i].d_output = output + i * P;
     }
+    set_states(r, layer);
     nb::gil_scoped_release unlocked;
     if constexpr (sizeof(T) == sizeof(float)) (r.backward ? kernels().backward_float : kernels().forward_float)(layer);
     else (r.backward ? kernels().backward_double : kernels().forward_double)(layer);
 }
 
 std::vector<long> offsets_of(const std::vector<long>& batch_sizes, const Array& output) {
-    const long rows = output.ndim() == 2 ? static_cast<long>(output.shape(0)) : 0;
+    const long columns = output.ndim() > 1 ? static_cast<long>(output.shape(output.ndim() - 1)) : 0;
+    const long rows = columns > 0 ? static_cast<long>(output.size()) / columns : 0;
     if (batch_sizes.empty()) refuse("batch_sizes", "should have a step");
     std::vector<long> offsets{0};
     long before = batch_sizes.front();
@@ -137,13 +175,15 @@ std::vector<long> offsets_of(const std::vector<long>& batch_sizes, const Array& 
 }
 
 void recurrence(bool backward, const std::string& mode, int hidden, int output_size, int threads,
-                const std::vector<long>& batch_sizes, Array output, const std::vector<nb::dict>& directions) {
+                const std::vector<long>& batch_sizes, Array output, const nb::dict& states,
+                const std::vector<nb::dict>& directions) {
     const auto cell = kCells.find(mode);
     if (cell == kCells.end()) refuse("mode", "should be RNN_TANH, RNN_RELU, LSTM or GRU");
     const bool projected = hidden != output_size;
     if (hidden < 1 || output_size < 1 || (projected && cell->second != Cell::lstm)) refuse("hidden", "does not fit");
     if (directions.empty() || directions.size() > 2) refuse("directions", "should be one or two");
-    Request request{cell->second, hidden, output_size, threads < 1 ? 1 : threads, offsets_of(batch_sizes, output), output, {}, backward};
+    Request request{cell->second, hidden, output_size, threads < 1 ? 1 : threads, offsets_of(batch_sizes, output),
+                    output, states, {}, backward};
     for (const nb::dict& each : directions) request.directions.emplace_back(each);
     if (output.dtype() == nb::dtype<float>()) run<float>(request);
     else if (output.dtype() == nb::dtype<double>()) run<double>(request);
@@ -159,7 +199,8 @@ NB_MODULE(_kernels, m) {
     m.def("use", elman::use, nb::arg("instruction_set"), "Choose one of `instruction_sets()`.");
     m.def("thread_library", [] { return std::string(elman::thread_library()); }, "Whose threads the kernels run on.");
     m.def("recurrence", elman::recurrence, nb::arg("backward"), nb::arg("mode"), nb::arg("hidden"),
-          nb::arg("output_size"), nb::arg("threads"), nb::arg("batch_sizes"), nb::arg("output"), nb::arg("directions"),
+          nb::arg("output_size"), nb::arg("threads"), nb::arg("batch_sizes"), nb::arg("output"), nb::arg("states"),
+          nb::arg("directions"),
           "Run one layer through all steps, or back; see recurrence.hpp for the tensors.");
     elman::bind_runtime(m);
 }

@@ -31,6 +31,12 @@ struct Share {
     int direction, begin, end;
 };
 
+// The i-th of `count` panels. Every other time they are gone through from the end: those used last are still in the cache.
+struct Turn {
+    bool back = false;
+    int operator()(int i, int count) const { return back ? count - 1 - i : i; }
+};
+
 int sequence_length(const long* offsets, int steps, int row) {
     int low = 0, high = steps;  // the first step that has no such row
     while (low < high) {
@@ -60,7 +66,7 @@ void for_shares(const Layer<T>& layer, int index, int count, Run run) {
     }
 }
 
-// Calls run(t, first row, rows) for each step, a chunk of its rows at a time, in the order given.
+// Calls run(s, t, first row, rows) for step t, the s-th in the order given, a chunk of its rows at a time.
 template <class T, class Run>
 void for_chunks(const Layer<T>& layer, const Share& share, bool last_first, Run run) {
     for (int s = 0; s < layer.steps; ++s) {
@@ -134,6 +140,18 @@ ELMAN_INLINE Vector<T> bias_of(const T* bias, long place, int count) {
     return bias ? load_some(bias + place, count) : Vector<T>{};
 }
 
+template <class T>
+ELMAN_INLINE Vector<T> both_biases(const Direction<T>& d, long place, int count) {
+    return bias_of(d.bias_ih, place, count) + bias_of(d.bias_hh, place, count);
+}
+
+// A state that was given, or zeros.
+template <class T>
+void copy_state(T* to, const T* from, long count) {
+    if (from) std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(T));
+    else std::memset(to, 0, static_cast<std::size_t>(count) * sizeof(T));
+}
+
 // Fetches the gates of a row's units while the products before it are computed.
 template <class T>
 struct FetchGates {
@@ -154,8 +172,10 @@ struct ForwardStep {
     const T* packed;
     T* sums;   // kChunk x 4 registers
     T* inner;  // kChunk x H; where a projection needs it
+    Turn turn;
 
-    void operator()(const T* h, T* next, int first, long n, int rows) const {
+    void operator()(const T* h, T* next, int first, long n, int rows) {
+        turn.back = !turn.back;
         switch (layer.cell) {
             case Cell::lstm: return lstm(h, next, first, n, rows);
             case Cell::gru: return gru(h, next, n, rows);
@@ -166,7 +186,8 @@ struct ForwardStep {
 
     void lstm(const T* h, T* next, int first, long n, int rows) const {
         const long H = layer.hidden;
-        for (int p = 0; p < shape.gated.count(); ++p) {
+        for (int i = 0; i < shape.gated.count(); ++i) {
+            const int p = turn(i, shape.gated.count());
             const long u = static_cast<long>(p) * kLanes<T>;
             const FetchGates<T> fetch{d.gates + n * 4 * H + u, 4 * H, H, 4};
             multiply_panel<T, 4>(h, layer.output_size, rows, packed + shape.gated.offset(p), layer.output_size, sums,
@@ -186,7 +207,7 @@ struct ForwardStep {
         const int units = kWhole ? W : count;
         const long H = layer.hidden;
         Vector<T> bias[4];
-        for (int g = 0; g < 4; ++g) bias[g] = bias_of(d.bias, g * H + u, units);
+        for (int g = 0; g < 4; ++g) bias[g] = both_biases(d, g * H + u, units);
         for (int r = 0; r < rows; ++r) {
             T* gates = d.gates + (n + r) * 4 * H + u;
 #pragma GCC unroll 4
@@ -232,9 +253,10 @@ struct ForwardStep {
 
     void gru(const T* h, T* next, long n, int rows) const {
         const long H = layer.hidden;
-        for (int p = 0; p < shape.gated.count(); ++p) {
+        for (int i = 0; i < shape.gated.count(); ++i) {
+            const int p = turn(i, shape.gated.count());
             const long u = static_cast<long>(p) * kLanes<T>;
-            const FetchGates<T> fetch{d.gates + n * 4 * H + u, 4 * H, H, 4};
+            const FetchGates<T> fetch{d.gates + n * 3 * H + u, 3 * H, H, 3};
             multiply_panel<T, 3>(h, H, rows, packed + shape.gated.offset(p), layer.hidden, sums, false, fetch);
             const int units = shape.gated.units(p);
             if (units == kLanes<T>) gru_units<true>(h, next, n, rows, u, units);
@@ -247,10 +269,10 @@ struct ForwardStep {
         constexpr int W = kLanes<T>;
         const int units = kWhole ? W : count;
         const long H = layer.hidden;
-        Vector<T> bias[4];
-        for (int g = 0; g < 4; ++g) bias[g] = bias_of(d.bias, g * H + u, units);
+        const Vector<T> bias[2] = {both_biases(d, u, units), both_biases(d, H + u, units)};
+        const Vector<T> bias_in = bias_of(d.bias_ih, 2 * H + u, units), bias_hn = bias_of(d.bias_hh, 2 * H + u, units);
         for (int r = 0; r < rows; ++r) {
-            T* gates = d.gates + (n + r) * 4 * H + u;
+            T* gates = d.gates + (n + r) * 3 * H + u;
 #pragma GCC unroll 2
             for (int g = 0; g < 2; ++g) {
                 T* sum = sums + (r * 3 + g) * W;
@@ -260,14 +282,14 @@ struct ForwardStep {
             }
         }
         for (int r = 0; r < rows; ++r) {
-            T* gates = d.gates + (n + r) * 4 * H + u;
+            T* gates = d.gates + (n + r) * 3 * H + u;
             const T* gate = sums + r * 3 * W;
-            const Vector<T> hidden = load(gate + 2 * W) + bias[3];
+            const Vector<T> hidden = load(gate + 2 * W) + bias_hn;
             const Vector<T> candidate =
-                hyperbolic_tangent(load_some(gates + 2 * H, units) + bias[2] + load(gate) * hidden);
+                hyperbolic_tangent(load_some(gates + 2 * H, units) + bias_in + load(gate) * hidden);
             const Vector<T> out = candidate + load(gate + W) * (load_some(h + r * H + u, units) - candidate);
             store_some(gates + 2 * H, candidate, units);
-            store_some(gates + 3 * H, hidden, units);
+            if (d.inner) store_some(d.inner + (n + r) * H + u, hidden, units);
             store_some(d.output + (n + r) * layer.output_stride + u, out, units);
             store_some(next + r * H + u, out, units);
         }
@@ -277,10 +299,11 @@ struct ForwardStep {
     void simple(const T* h, T* next, long n, int rows) const {
         constexpr int W = kLanes<T>;
         const long H = layer.hidden;
-        for (int p = 0; p < shape.plain.count(); ++p) {
+        for (int i = 0; i < shape.plain.count(); ++i) {
+            const int p = turn(i, shape.plain.count());
             const int vectors = shape.plain.vectors(p);
             const long begin = shape.plain.first_column(p);
-            const FetchGates<T> fetch{d.gates + n * H + begin, H, W, vectors};
+            const FetchGates<T> fetch{d.output + n * layer.output_stride + begin, layer.output_stride, W, vectors};
             multiply_panel(vectors, h, H, rows, packed + shape.plain.offset(p), layer.hidden, sums, false, fetch);
             for (int v = 0; v < vectors; ++v) {
                 const long u = begin + v * W;
@@ -295,15 +318,14 @@ struct ForwardStep {
         constexpr int W = kLanes<T>;
         const long H = layer.hidden;
         const int units = kWhole ? W : static_cast<int>(H - u);
-        const Vector<T> bias = bias_of(d.bias, u, units);
+        const Vector<T> bias = both_biases(d, u, units);
         for (int r = 0; r < rows; ++r) {
-            T* gates = d.gates + (n + r) * H + u;
-            const Vector<T> sum = load_some(gates, units) + bias + load(sums + (r * vectors + v) * W);
+            T* output = d.output + (n + r) * layer.output_stride + u;
+            const Vector<T> sum = load_some(output, units) + bias + load(sums + (r * vectors + v) * W);
             Vector<T> out;
             if constexpr (kTanh) out = hyperbolic_tangent(sum);
             else out = sum < 0 ? Vector<T>{} : sum;  // a NaN stays one
-            store_some(gates, out, units);
-            store_some(d.output + (n + r) * layer.output_stride + u, out, units);
+            store_some(output, out, units);
             store_some(next + r * H + u, out, units);
         }
     }
@@ -314,11 +336,12 @@ void forward_share(const Layer<T>& layer, const ForwardWeights<T>& shape, const 
     const Direction<T>& d = layer.direction[share.direction];
     const long P = layer.output_size;
     Memory<T> sums(kChunk * kMostVectors * kLanes<T>), inner(d.weight_hr ? static_cast<long>(kChunk) * layer.hidden : 0);
-    const ForwardStep<T> step{layer, d, shape, packed, sums, inner};
+    ForwardStep<T> step{layer, d, shape, packed, sums, inner, {}};
     // Steps alternate between two copies of the state; a sequence that has not begun keeps its first in both.
     T* state[2] = {states, states + layer.batch * P};
-    const std::size_t bytes = static_cast<std::size_t>(share.end - share.begin) * P * sizeof(T);
-    for (T* copy : state) std::memcpy(copy + share.begin * P, d.h + share.begin * P, bytes);
+    const long H = layer.hidden, count = share.end - share.begin;
+    for (T* copy : state) copy_state(copy + share.begin * P, d.h_0 ? d.h_0 + share.begin * P : nullptr, count * P);
+    if (d.c) copy_state(d.c + share.begin * H, d.c_0 ? d.c_0 + share.begin * H : nullptr, count * H);
     for_chunks(layer, share, d.reverse, [&](int s, int t, int first, int rows) {
         const long n = layer.offsets[t] + first;
         const T* h = state[s % 2] + first * P;
@@ -329,6 +352,7 @@ void forward_share(const Layer<T>& layer, const ForwardWeights<T>& shape, const 
         const int last = d.reverse ? 0 : sequence_length(layer.offsets, layer.steps, row) - 1;
         const T* output = d.output + (layer.offsets[last] + row) * layer.output_stride;
         std::memcpy(d.h + row * P, output, static_cast<std::size_t>(P) * sizeof(T));
+        if (d.last) std::memcpy(d.last + row * P, output, static_cast<std::size_t>(P) * sizeof(T));
     }
 }
 
@@ -360,23 +384,32 @@ struct BackwardStep {
     const T* packed;
     T* sums;     // kChunk x 4 registers
     T* d_inner;  // kChunk x H; with a projection
+    Turn turn;
 
-    void operator()(int t, int first, long n, int rows) const {
+    void operator()(int t, int first, long n, int rows) {
+        turn.back = !turn.back;
         switch (layer.cell) {
             case Cell::lstm: lstm(t, first, n, rows); break;
             case Cell::gru: gru(first, n, rows); break;
-            case Cell::tanh_rnn: simple<true>(first, n, rows); break;
-            case Cell::relu_rnn: simple<false>(first, n, rows); break;
+            case Cell::tanh_rnn: simple<true>(t, first, n, rows); break;
+            case Cell::relu_rnn: simple<false>(t, first, n, rows); break;
         }
         to_previous(first, n, rows);
     }
 
-    // The c that row `b` of step `t` began with.
+    bool has(int t, int b) const { return t >= 0 && t < layer.steps && b < layer.offsets[t + 1] - layer.offsets[t]; }
+
+    // The c that row `b` of step `t` began with; null for zeros.
     const T* cell_before(int t, int b) const {
         const int previous = d.reverse ? t + 1 : t - 1;
-        const bool there = previous >= 0 && previous < layer.steps &&
-                           b < layer.offsets[previous + 1] - layer.offsets[previous];
-        return there ? d.cells + (layer.offsets[previous] + b) * layer.hidden : g.c0 + static_cast<long>(b) * layer.hidden;
+        if (has(previous, b)) return d.cells + (layer.offsets[previous] + b) * layer.hidden;
+        return d.c_0 ? d.c_0 + static_cast<long>(b) * layer.hidden : nullptr;
+    }
+
+    // The h that it ended with: what the next step began with, or the last of all.
+    const T* h_after(int t, int b) const {
+        const int next = d.reverse ? t - 1 : t + 1;
+        return has(next, b) ? d.before + (layer.offsets[next] + b) * layer.hidden : d.last + static_cast<long>(b) * layer.hidden;
     }
 
     void lstm(int t, int first, long n, int rows) const {
@@ -394,10 +427,11 @@ struct BackwardStep {
                 const auto i = load_some(gates + u, units), f = load_some(gates + H + u, units);
                 const auto c = load_some(gates + 2 * H + u, units), o = load_some(gates + 3 * H + u, units);
                 const Vector<T> d_h = d.weight_hr ? load_some(d_inner + r * H + u, units) : d_output(first, n, r, u, units);
+                const Vector<T> before = cell_0 ? load_some(cell_0 + u, units) : Vector<T>{};
                 const Vector<T> squashed = hyperbolic_tangent(load_some(cell + u, units));
                 const Vector<T> d_c = load_some(d_cell + u, units) + d_h * o * (1 - squashed * squashed);
                 store_some(d_gates + u, d_c * c * i * (1 - i), units);
-                store_some(d_gates + H + u, d_c * load_some(cell_0 + u, units) * f * (1 - f), units);
+                store_some(d_gates + H + u, d_c * before * f * (1 - f), units);
                 store_some(d_gates + 2 * H + u, d_c * i * (1 - c * c), units);
                 store_some(d_gates + 3 * H + u, d_h * squashed * o * (1 - o), units);
                 store_some(d_cell + u, d_c * f, units);
@@ -431,14 +465,15 @@ struct BackwardStep {
         constexpr int W = kLanes<T>;
         const long H = layer.hidden;
         for (int r = 0; r < rows; ++r) {
-            const T* gates = d.gates + (n + r) * 4 * H;
+            const T* gates = d.gates + (n + r) * 3 * H;
+            const T* inner = d.inner + (n + r) * H;
             const T* before = d.before + (n + r) * H;
             T* d_gates = g.d_gates + (n + r) * 4 * H;
             T* d_before = g.d_h + (first + r) * H;
             for (long u = 0; u < H; u += W) {
                 const int units = H - u < W ? static_cast<int>(H - u) : W;
                 const auto reset = load_some(gates + u, units), z = load_some(gates + H + u, units);
-                const auto candidate = load_some(gates + 2 * H + u, units), hidden = load_some(gates + 3 * H + u, units);
+                const auto candidate = load_some(gates + 2 * H + u, units), hidden = load_some(inner + u, units);
                 const Vector<T> d_h = d_output(first, n, r, u, units);
                 const Vector<T> d_n = d_h * (1 - z) * (1 - candidate * candidate);
                 store_some(d_gates + u, d_n * hidden * reset * (1 - reset), units);
@@ -451,29 +486,31 @@ struct BackwardStep {
     }
 
     template <bool kTanh>
-    void simple(int first, long n, int rows) const {
+    void simple(int t, int first, long n, int rows) const {
         constexpr int W = kLanes<T>;
         const long H = layer.hidden;
-        for (int r = 0; r < rows; ++r)
+        for (int r = 0; r < rows; ++r) {
+            const T* after = h_after(t, first + r);
             for (long u = 0; u < H; u += W) {
                 const int units = H - u < W ? static_cast<int>(H - u) : W;
-                const auto h = load_some(d.gates + (n + r) * H + u, units);
+                const auto h = load_some(after + u, units);
                 const Vector<T> d_h = d_output(first, n, r, u, units);
                 Vector<T> d_sum;
                 if constexpr (kTanh) d_sum = d_h * (1 - h * h);
                 else d_sum = h <= 0 ? Vector<T>{} : d_h;  // a NaN lets it through, as in PyTorch
                 store_some(g.d_gates + (n + r) * H + u, d_sum, units);
             }
+        }
     }
 
     // d_h of the step before: the gates' gradients times W_hh.
     void to_previous(int first, long n, int rows) const {
-        const long H = layer.hidden, stride = gate_blocks(layer.cell) * H;
+        const long H = layer.hidden, stride = gradient_blocks(layer.cell) * H;
         const bool gru = layer.cell == Cell::gru;
         const T* d_gates = g.d_gates + n * stride;
         T* d_h = g.d_h + static_cast<long>(first) * layer.output_size;
-        for (int p = 0; p < shape.hh.count(); ++p) {
-            const int vectors = shape.hh.vectors(p);
+        for (int i = 0; i < shape.hh.count(); ++i) {
+            const int p = turn(i, shape.hh.count()), vectors = shape.hh.vectors(p);
             const T* panel = packed + shape.hh.offset(p);
             if (gru) {  // the third block of W_hh belongs to the fourth block of gates
                 const long skip = 2 * H * vectors * kLanes<T>;
@@ -506,8 +543,12 @@ struct BackwardStep {
 template <class T>
 void backward_share(const Layer<T>& layer, const BackwardWeights<T>& shape, const T* packed, const Share& share) {
     const Direction<T>& d = layer.direction[share.direction];
+    const Gradient<T>& g = layer.gradient[share.direction];
+    const long H = layer.hidden, P = layer.output_size, count = share.end - share.begin;
+    copy_state(g.d_h + share.begin * P, g.d_h_n ? g.d_h_n + share.begin * P : nullptr, count * P);
+    if (g.d_c) copy_state(g.d_c + share.begin * H, g.d_c_n ? g.d_c_n + share.begin * H : nullptr, count * H);
     Memory<T> sums(kChunk * kMostVectors * kLanes<T>), d_inner(d.weight_hr ? static_cast<long>(kChunk) * layer.hidden : 0);
-    const BackwardStep<T> step{layer, d, layer.gradient[share.direction], shape, packed, sums, d_inner};
+    BackwardStep<T> step{layer, d, g, shape, packed, sums, d_inner, {}};
     for_chunks(layer, share, !d.reverse,
                [&](int, int t, int first, int rows) { step(t, first, layer.offsets[t] + first, rows); });
 }
@@ -533,9 +574,17 @@ void forward(const Layer<T>& layer) {
 }
 
 template <class T>
-void backward(const Layer<T>& layer) {
-    const BackwardWeights<T> shape(layer);
-    Memory<T> packed(layer.directions * shape.size);
+void backward(const Layer<T>& given) {
+    const BackwardWeights<T> shape(given);
+    const long h_size = static_cast<long>(given.batch) * given.output_size;
+    const long c_size = given.cell == Cell::lstm ? static_cast<long>(given.batch) * given.hidden : 0;
+    Memory<T> packed(given.directions * shape.size), room(given.directions * (h_size + c_size));
+    Layer<T> layer = given;  // with room for the gradients of the first state, whether or not anybody asks
+    for (int i = 0; i < layer.directions; ++i) {
+        Gradient<T>& g = layer.gradient[i];
+        if (!g.d_h) g.d_h = room + i * (h_size + c_size);
+        if (!g.d_c && c_size) g.d_c = room + i * (h_size + c_size) + h_size;
+    }
     auto pack = [&](int index, int cores) {
         for (int i = 0; i < layer.directions; ++i) shape.pack(layer.direction[i], packed + i * shape.size, index, cores);
     };

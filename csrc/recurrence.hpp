@@ -14,23 +14,28 @@ struct Direction {
     bool reverse;
     const T* weight_hh;  // G*H x P
     const T* weight_hr;  // P x H; null without a projection
-    const T* bias;       // of the gates below; null without
-    T* gates;            // N x K*H. Simple: h. LSTM: i f g o. GRU: r z n and W_hn h + b_hn. In: the projected input
-    T* output;           // N x P, rows output_stride apart
-    T* h;                // B x P. In: the state before the first step; out: the one after the last
+    const T* bias_ih;    // G*H; null without
+    const T* bias_hh;
+    T* gates;            // N x G*H. LSTM: i f g o. GRU: r z n. In: the projected input
+    T* output;           // N x P, rows output_stride apart. Simple network, in: the projected input
+    const T* h_0;        // B x P: the state before the first step; null: zeros
+    const T* c_0;        // B x H, LSTM only; likewise
+    T* h;                // B x P: the state after the last step
     T* c;                // B x H, LSTM only; likewise
     T* before;           // N x P: the h that each step began with; null if nobody will ask
+    T* last;             // B x P: as h, for the way back of the simple network; null if nobody will ask
     T* cells;            // N x H: c after each step, LSTM only; null if nobody will ask
-    T* inner;            // N x H: what is projected; null if nobody will ask
+    T* inner;            // N x H. LSTM: what is projected. GRU: W_hn h + b_hn. Null if nobody will ask
 };
 
 template <class T>
 struct Gradient {
     const T* d_output;  // N x P, rows output_stride apart
-    const T* c0;        // B x H: c before the first step
-    T* d_gates;         // N x K*H: of the gates' sums, before the nonlinearity
+    const T* d_h_n;     // B x P: of the last h; null: zeros
+    const T* d_c_n;     // B x H; likewise
+    T* d_gates;         // N x K*H: of the gates' sums, before the nonlinearity. GRU: r z n and W_hn h
     T* d_hidden;        // N x P: of the output, what comes through the recurrence included; projection only
-    T* d_h;             // B x P. In: of the last h; out: of the first
+    T* d_h;             // B x P: of the first h; null if nobody will ask
     T* d_c;             // B x H; likewise
 };
 
@@ -44,8 +49,8 @@ struct Layer {
     Gradient<T> gradient[2];
 };
 
-// How many blocks of H columns the gates have (K above), and how many rows of weight_hh belong to a unit (G).
-constexpr int gate_blocks(Cell cell) { return cell == Cell::lstm || cell == Cell::gru ? 4 : 1; }
+// How many rows of weight_hh belong to a unit (G above), and how many blocks of H columns their gradients have (K).
 constexpr int weight_blocks(Cell cell) { return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1; }
+constexpr int gradient_blocks(Cell cell) { return cell == Cell::lstm || cell == Cell::gru ? 4 : 1; }
 
 }  // namespace elman

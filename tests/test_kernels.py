@@ -97,15 +97,17 @@ def call(cell: str = "LSTM", backward: bool = False, **changes: Any) -> dict[str
     """The arguments of a right call: two directions, 3 sequences of 4 steps and fewer, projected from 6 to 5."""
     sizes, hidden, size = [3, 3, 2, 1], 6, 5
     rows, gates = sum(sizes), 4 * hidden
-    shapes = {"weight_hh": (gates, size), "weight_hr": (size, hidden), "gates": (rows, gates), "c": (3, hidden)}
+    shapes = {"weight_hh": (gates, size), "weight_hr": (size, hidden), "gates": (rows, gates)}
     shapes |= {"before": (rows, size), "cells": (rows, hidden), "inner": (rows, hidden)}
     if backward:
-        shapes |= {"d_gates": (rows, gates), "d_h": (3, size), "d_c": (3, hidden), "d_hidden": (rows, size)}
+        shapes |= {"d_gates": (rows, gates), "d_hidden": (rows, size)}
     else:
-        shapes |= {"h": (3, size), "bias": (1, gates)}
+        shapes |= {"bias_ih": (1, gates), "bias_hh": (1, gates)}
+    ends = ("d_h_n", "d_c_n", "d_h", "d_c", "c_0") if backward else ("h_0", "c_0", "h", "c")
+    states = {name: np.full((2 * 3, size if "h" in name else hidden), 0.25) for name in ends}
     directions = [{name: np.full(shape, 0.25) for name, shape in shapes.items()} for _ in range(2)]
     given = {"backward": backward, "mode": cell, "hidden": hidden, "output_size": size, "threads": 2}
-    given |= {"batch_sizes": sizes, "output": np.zeros((rows, 2 * size)), "directions": directions}
+    given |= {"batch_sizes": sizes, "output": np.zeros((rows, 2 * size)), "states": states, "directions": directions}
     return given | changes
 
 
@@ -137,17 +139,40 @@ def test_a_right_call_runs(backward: bool) -> None:
 @pytest.mark.parametrize("broken", BREAKS)
 @pytest.mark.parametrize("backward", [False, True], ids=["forward", "backward"])
 def test_wrong_tensors_are_refused_by_name(backward: bool, broken: str) -> None:
-    optional = {"bias", "before", "inner"} | (set() if backward else {"cells"})
-    for direction in (0, 1):
-        for name in call(backward=backward)["directions"][direction]:
+    optional = {"bias_ih", "bias_hh", "before", "inner", "h_0", "c_0", "d_h_n", "d_c_n", "d_h", "d_c"}
+    optional |= set() if backward else {"cells"}
+
+    def places(given: dict[str, Any]) -> list[dict[str, Any]]:
+        return [*given["directions"], given["states"]]
+
+    for place, tensors in enumerate(places(call(backward=backward))):
+        for name, tensor in tensors.items():
             if broken == "missing" and name in optional:
                 continue
-            if backward and name == "inner":  # nothing that the way back needs
+            if broken == "flat" and len(tensor) == 1:  # a bias is flat
                 continue
             given = call(backward=backward)
-            given["directions"][direction][name] = BREAKS[broken](given["directions"][direction][name])
+            places(given)[place][name] = BREAKS[broken](tensor)
             with pytest.raises(ValueError, match=f"^{name} "):
                 kernels.native.recurrence(**given)
+
+
+@needs_kernels
+@pytest.mark.parametrize(
+    ("cell", "missing"), [("GRU", "inner"), ("GRU", "before"), ("RNN_TANH", "last"), ("RNN_RELU", "before")]
+)
+def test_what_the_way_back_needs_of_the_other_cells(cell: str, missing: str) -> None:
+    blocks = 3 if cell == "GRU" else 1
+    shapes = {"weight_hh": (blocks * 6, 6), "gates": (8, blocks * 6), "before": (8, 6), "inner": (8, 6), "last": (4, 6)}
+    direction = {name: np.full(shape, 0.25) for name, shape in shapes.items()}
+    direction["d_gates"] = np.zeros((8, 24 if cell == "GRU" else 6))
+    given = {"backward": True, "mode": cell, "hidden": 6, "output_size": 6, "threads": 1, "batch_sizes": [4, 4]}
+    given |= {"output": np.ones((8, 6)), "states": {}, "directions": [direction]}
+    kernels.native.recurrence(**given)
+    assert direction["d_gates"].any()
+    del direction[missing]
+    with pytest.raises(ValueError, match=f"^{missing} is missing"):
+        kernels.native.recurrence(**given)
 
 
 @needs_kernels
@@ -206,10 +231,10 @@ def no_switching() -> Iterator[None]:
 @needs_kernels
 def test_other_python_threads_go_on_meanwhile(no_switching: None) -> None:
     size, steps, batch = 192, 100, 16
-    state, weights = np.zeros((batch, size)), np.full((size, size), 1e-3)
-    direction = {"weight_hh": weights, "gates": np.ones((steps * batch, size)), "h": state}
+    states, weights = {"h": np.zeros((batch, size))}, np.full((size, size), 1e-3)
     given = {"backward": False, "mode": "RNN_TANH", "hidden": size, "output_size": size, "threads": 1}
-    given |= {"batch_sizes": [batch] * steps, "output": np.zeros((steps * batch, size)), "directions": [direction]}
+    given |= {"batch_sizes": [batch] * steps, "output": np.zeros((steps * batch, size))}
+    given |= {"states": states, "directions": [{"weight_hh": weights}]}
     ticks, done = [0], Event()
 
     def tick() -> None:

@@ -6,9 +6,11 @@ between calls, so one layer can serve several threads.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 from torch.nn.functional import dropout
 from torch.nn.utils.rnn import PackedSequence
 
@@ -33,8 +35,20 @@ class Call:
     data: Tensor
     """T x B x I; packed: N x I."""
     batch_sizes: Tensor | None
-    state: State
-    """Each part L*D x B x H."""
+    state: State | None
+    """Each part L*D x B x H; None for zeros."""
+    state_shapes: list[tuple[int, int, int]]
+
+    @property
+    def begin(self) -> State:
+        """The state, the zeros too."""
+        if self.state is not None:
+            return self.state
+        return tuple(self.data.new_zeros(shape) for shape in self.state_shapes)
+
+    def tensors(self) -> Iterator[Tensor]:
+        """All that it computes with, the data first."""
+        return chain((self.data,), self.state or (), *self.weights)
 
 
 Backend = Callable[[Call], tuple[Tensor, State]]
@@ -45,7 +59,7 @@ def run_torch(call: Call) -> tuple[Tensor, State]:
     layer = call.layer
     kernel = getattr(torch, layer.mode.lower())  # torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu
     flat = [weight for group in call.weights for weight in group]
-    state = call.state if layer.mode == "LSTM" else call.state[0]
+    state = call.begin if layer.mode == "LSTM" else call.begin[0]
     options = (flat, layer.bias, layer.num_layers, layer.dropout, layer.training, bool(layer.bidirectional))
     if call.batch_sizes is None:
         output, *final = kernel(call.data, state, *options, False)  # False: time comes first
@@ -67,18 +81,20 @@ def run_compiled(call: Call) -> tuple[Tensor, State]:
 Seen = list[dict[str, Tensor]]
 """What was seen inside a layer, for each direction: gates and states by their letters, each (T x B or N) x H."""
 
-OneLayer = Callable[[Call, slice, Tensor, State, bool], tuple[Tensor, State, Seen]]
+OneLayer = Callable[[Call, slice, Tensor, State | None, bool], tuple[Tensor, State, Seen]]
 """A layer of a call: where its weights are, its input, its state, whether to look inside."""
 
 
 def run_stack(call: Call, run_layer: OneLayer, look: bool = False) -> tuple[Tensor, State, Seen]:
     """Layer upon layer, with dropout between them."""
     layer, data = call.layer, call.data
+    if layer.num_layers == 1:
+        return run_layer(call, slice(None), data, call.state, look)
     directions = 2 if layer.bidirectional else 1
     finals, seen = [], []
     for depth in range(layer.num_layers):
         places = slice(depth * directions, (depth + 1) * directions)
-        state = tuple(part[places] for part in call.state)  # each D x B x H
+        state = None if call.state is None else tuple(part[places] for part in call.state)  # each D x B x H
         data, final, inside = run_layer(call, places, data, state, look)
         finals.append(final)
         seen += inside
@@ -87,8 +103,9 @@ def run_stack(call: Call, run_layer: OneLayer, look: bool = False) -> tuple[Tens
     return data, tuple(torch.cat(part) for part in zip(*finals, strict=True)), seen
 
 
-def cells_layer(call: Call, places: slice, data: Tensor, state: State, look: bool) -> tuple[Tensor, State, Seen]:
+def cells_layer(call: Call, places: slice, data: Tensor, state: State | None, look: bool) -> tuple[Tensor, State, Seen]:
     """One layer by its cell's equation."""
+    state = tuple(part[places] for part in call.begin) if state is None else state
     outputs, finals, seen = [], [], []
     names, weights = call.layer._all_weights[places], call.weights[places]
     for direction, (own_names, own) in enumerate(zip(names, weights, strict=True)):
@@ -104,28 +121,25 @@ def cells_layer(call: Call, places: slice, data: Tensor, state: State, look: boo
     return torch.cat(outputs, dim=-1), tuple(torch.stack(part) for part in zip(*finals, strict=True)), seen
 
 
-def compiled_layer(call: Call, places: slice, data: Tensor, state: State, look: bool) -> tuple[Tensor, State, Seen]:
+def compiled_layer(
+    call: Call, places: slice, data: Tensor, state: State | None, look: bool
+) -> tuple[Tensor, State, Seen]:
     """One layer by the kernels."""
-    layer, steps = call.layer, data.shape[:-1]
-    sizes = [data.size(1)] * data.size(0) if call.batch_sizes is None else call.batch_sizes.tolist()
+    layer, weights = call.layer, call.weights[places]
+    sizes = (data.size(1),) * data.size(0) if call.batch_sizes is None else tuple(call.batch_sizes.tolist())
     shape = Shape(
         layer.mode,
         layer.hidden_size,
         projected=layer.proj_size > 0,
         bias=layer.bias,
-        directions=len(state[0]),
-        batch_sizes=tuple(sizes),
+        directions=len(weights),
+        batch_sizes=sizes,
         keep=look or torch.is_grad_enabled(),
     )
-    rows = data.reshape(-1, data.size(-1))  # N x I
-    output, final, kept = run_compiled_layer(shape, rows, state, call.weights[places])
-    output = output.view(*steps, -1)
+    output, final, kept = run_compiled_layer(shape, data.contiguous(), state, weights)
     if not look:
         return output, final, []
-    seen = [
-        {name: part.view(*steps, -1) for name, part in letters(shape, each).items()} | {"h": h}
-        for each, h in zip(kept, output.chunk(len(kept), dim=-1), strict=True)
-    ]
+    seen = [letters(shape, each) | {"h": h} for each, h in zip(kept, output.chunk(len(kept), dim=-1), strict=True)]
     return output, final, seen
 
 
@@ -158,30 +172,45 @@ def check_backend(name: str) -> str:
     return name
 
 
-def choose(name: str, data: Tensor) -> Backend:
-    """The backend that a layer with this setting uses for these data: on the CPU the kernels where they are built.
+def choose(name: str, data: Tensor, *others: Tensor) -> Backend:
+    """The backend that a layer with this setting uses for these tensors: on the CPU the kernels where they are built.
 
     >>> choose("cells", torch.zeros(1)).__name__
     'run_cells'
     >>> choose("auto", torch.zeros(1, dtype=torch.bfloat16)).__name__
     'run_torch'
     """
-    if name == "auto":
-        name = "compiled" if _can_compile(data) else "torch"
+    if name == "auto" and forward_ad._current_level >= 0:
+        name = "cells"  # in forward mode neither the kernels nor PyTorch's LSTM have a derivative
+    elif name == "auto":
+        name = "compiled" if _can_compile(data, others) else "torch"
     return BACKENDS[name]
 
 
-def _can_compile(data: Tensor) -> bool:
-    """Whether the kernels can run; what records operations (compile, export, autocast) needs PyTorch's own."""
+def _can_compile(data: Tensor, others: tuple[Tensor, ...]) -> bool:
+    """Whether the kernels can run; what records or replaces operations needs PyTorch's own."""
     return (
         kernels.available()
         and data.device.type == "cpu"
         and data.dtype in (torch.float32, torch.float64)
         and data.numel() > 0
+        and all(type(tensor) in PLAIN for tensor in (data, *others))
         and not torch.is_autocast_enabled("cpu")
         and not torch.compiler.is_compiling()
         and not torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+        and torch._C._len_torch_dispatch_stack() == 0  # fake tensors, make_fx, counters of operations
+        and not (torch._C._are_functorch_transforms_active() and _functionalizes())
     )
+
+
+PLAIN = (Tensor, nn.Parameter)
+"""The types of tensors that compute as themselves: a subclass may not."""
+
+
+def _functionalizes() -> bool:
+    """Whether `torch.func.functionalize` is under way, which knows no functions of one's own."""
+    stack = torch._C._functorch.get_interpreter_stack() or []
+    return any(level.key() == torch._C._functorch.TransformType.Functionalize for level in stack)
 
 
 def run(
@@ -200,7 +229,7 @@ def run(
     True
     """
     steps, call = _prepared(layer, input, hx, weight_dropout)
-    data, final = choose(backend, steps.data)(call)
+    data, final = choose(backend, *call.tensors())(call)
     return steps.output(data), _hidden(steps.final_state(final))
 
 
@@ -229,7 +258,7 @@ def trace(
     (['c', 'f', 'g', 'h', 'i', 'o'], torch.Size([7, 2, 5]))
     """
     steps, call = _prepared(layer, input, hx, weight_dropout)
-    compiled = choose(backend, steps.data) is run_compiled
+    compiled = choose(backend, *call.tensors()) is run_compiled
     data, final, seen = run_stack(call, compiled_layer if compiled else cells_layer, look=True)
     inside = [{name: steps.output(part) for name, part in each.items()} for each in seen]
     return Trace(steps.output(data), _hidden(steps.final_state(final)), inside)
@@ -240,9 +269,10 @@ def _prepared(
 ) -> tuple[Steps, Call]:
     steps = Steps.of(input, layer.batch_first)
     layer.check_input(steps.data, steps.batch_sizes)
-    state = _state(layer, steps, hx)
+    shapes = _state_shapes(layer, steps)
+    state = None if hx is None else _state(layer, steps, hx, shapes)
     weights = [list(_weights(layer, names, weight_dropout)) for names in layer._all_weights]
-    return steps, Call(layer, weights, steps.data, steps.batch_sizes, state)
+    return steps, Call(layer, weights, steps.data, steps.batch_sizes, state, shapes)
 
 
 def _state_shapes(layer: nn.RNNBase, steps: Steps) -> list[tuple[int, int, int]]:
@@ -251,11 +281,8 @@ def _state_shapes(layer: nn.RNNBase, steps: Steps) -> list[tuple[int, int, int]]
     return [(count, steps.batch_size, size) for size in sizes]
 
 
-def _state(layer: nn.RNNBase, steps: Steps, hx: Hidden | None) -> State:
-    """The caller's state in the order of the data, or zeros; RuntimeError where it does not fit the layer."""
-    shapes = _state_shapes(layer, steps)
-    if hx is None:
-        return tuple(steps.data.new_zeros(shape) for shape in shapes)
+def _state(layer: nn.RNNBase, steps: Steps, hx: Hidden, shapes: list[tuple[int, int, int]]) -> State:
+    """The caller's state in the order of the data; RuntimeError where it does not fit the layer."""
     given = (hx,) if isinstance(hx, Tensor) else tuple(hx)
     if len(given) != len(shapes):
         raise RuntimeError(f"expected a state of {len(shapes)} tensors, got {len(given)}")

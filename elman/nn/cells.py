@@ -94,7 +94,8 @@ class Cell(nn.Module):
         """Draw every weight from uniform(-1/√H, 1/√H), as PyTorch does."""
         bound = 1 / math.sqrt(self.hidden_size)
         for weight in self.parameters():
-            nn.init.uniform_(weight, -bound, bound)
+            if not weight.is_meta:  # which has no numbers; and vmap allows no draw
+                nn.init.uniform_(weight, -bound, bound)
 
     def with_weights(self, **weights: Tensor | None) -> Self:
         """A cell with the same options that computes with the tensors given; this one stays as it is."""

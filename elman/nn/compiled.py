@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import linear
 from torch.utils.dlpack import to_dlpack  # type: ignore[attr-defined]
 
 from elman import kernels
@@ -46,50 +47,71 @@ class Shape:
         return 2 if self.mode == "LSTM" else 1
 
     @property
-    def blocks(self) -> int:
-        """How many blocks of H columns the kernels keep of every step's gates; the GRU's fourth is W_hn h + b_hn."""
-        return 1 if self.mode.startswith("RNN") else 4
+    def simple(self) -> bool:
+        """Whether there are no gates: the projected input lies where the output will."""
+        return self.mode.startswith("RNN")
 
     @property
-    def kept_names(self) -> list[str]:
-        """What is kept of every step, in this order: gates, the h before it, the c after it, what was projected."""
-        lstm = ["cells"] * (self.mode == "LSTM") + ["inner"] * self.projected
-        return ["gates", "before", *lstm] if self.keep else []
-
-    @property
-    def in_place(self) -> bool:
-        """Whether the gates are the output itself, in the same memory: a simple network in one direction."""
-        return self.blocks == 1 and self.directions == 1
+    def kept_names(self) -> tuple[str, ...]:
+        """What is kept of every step in each direction, in this order."""
+        if not self.keep:
+            return ()
+        if self.simple:
+            return ("before", "last")
+        if self.mode == "GRU":
+            return ("gates", "before", "inner")
+        return ("gates", "before", "cells", "inner") if self.projected else ("gates", "before", "cells")
 
     def by_direction(self, flat: Any) -> list[Any]:
         """Things of which each direction has the same number, direction by direction."""
         count = len(flat) // self.directions
         return [flat[i * count : (i + 1) * count] for i in range(self.directions)]
 
-    def call(self, backward: bool, output: Tensor, directions: list[Tensors]) -> None:
+    def call(self, backward: bool, output: Tensor, states: Tensors, directions: list[Tensors]) -> None:
         """Run the kernel on all directions at once."""
-        size = output.shape[1] // self.directions
-        tensors = [{name: to_dlpack(tensor) for name, tensor in each.items()} for each in directions]
+        size = output.shape[-1] // self.directions
+        rows = output.numel() // output.shape[-1]
+        threads = min(kernels.threads(), 1 + rows * self.directions * self.hidden * size // GRAIN)
         kernels.native.recurrence(
-            backward, self.mode, self.hidden, size, kernels.threads(), self.batch_sizes, to_dlpack(output), tensors
+            backward,
+            self.mode,
+            self.hidden,
+            size,
+            threads,
+            self.batch_sizes,
+            to_dlpack(output),
+            {name: to_dlpack(tensor) for name, tensor in states.items()},
+            [{name: to_dlpack(tensor) for name, tensor in each.items()} for each in directions],
         )
 
 
+GRAIN = 2**18
+"""So many products of two numbers (steps x hidden x output size) are worth another thread."""
+
+
 class Recurrence(torch.autograd.Function):
-    """All steps of one layer, in one or two directions: (shape, data N x I, initial state, weights)."""
+    """All steps of one layer, in one or two directions: (shape, data, initial state, weights).
+
+    Data are T x B x I or N x I; N below is either. A state of zeros is None.
+    """
 
     @staticmethod
-    def forward(shape: Shape, data: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
+    def forward(shape: Shape, data: Tensor, *tensors: Any) -> tuple[Tensor, ...]:
         """The output (N x D*P), the final state (each D x B x size), and what was kept of each direction."""
-        state = [part.detach().clone(memory_format=torch.contiguous_format) for part in tensors[: shape.parts]]
-        size = state[0].shape[-1]
-        output = data.new_empty(data.shape[0], shape.directions * size)  # N x D*P
-        calls = []
-        for direction, weights in enumerate(shape.by_direction(tensors[shape.parts :])):
-            begin = {name: part[direction] for name, part in zip("hc", state, strict=False)}
-            calls.append(begin | _prepare(shape, data, output, weights))
-        shape.call(False, output, calls)
-        return output, *state, *(call[name] for call in calls for name in shape.kept_names[shape.in_place :])
+        begin, weights = tensors[: shape.parts], shape.by_direction(tensors[shape.parts :])
+        size, batch = weights[0][1].shape[1], shape.batch_sizes[0]
+        states: Tensors = {"h": data.new_empty(shape.directions, batch, size)}
+        if shape.parts == 2:
+            states["c"] = data.new_empty(shape.directions, batch, shape.hidden)
+        final = tuple(states.values())
+        for name, part in zip(("h_0", "c_0"), begin, strict=False):
+            if part is not None:
+                states[name] = part.contiguous()
+        output, calls = _project(shape, data, weights)
+        for call in calls:
+            _add_kept(shape, call, output)
+        shape.call(False, output, states, calls)
+        return output, *final, *(call[name] for call in calls for name in shape.kept_names)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -99,7 +121,7 @@ class Recurrence(torch.autograd.Function):
         ctx.shape, ctx.needed, ctx.inputs = shape, ctx.needs_input_grad[1:], len(tensors)
         ctx.mark_non_differentiable(*kept)
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(*tensors, *output[: shape.in_place], *kept)
+        ctx.save_for_backward(*tensors, *kept)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
@@ -128,27 +150,32 @@ class RecurrenceGradient(torch.autograd.Function):
         """From the gradients of output and final state, then the inputs of `Recurrence`, then what it kept."""
         parts = shape.parts
         given, saved = tensors[: 1 + parts], tensors[1 + parts :]
-        data, state, flat, kept = saved[0], saved[1 : 1 + parts], saved[1 + parts : inputs], saved[inputs:]
+        data, begin, flat, kept = saved[0], saved[1 : 1 + parts], saved[1 + parts : inputs], saved[inputs:]
         weights = shape.by_direction(flat)
         d_output = given[0]
         if d_output is None:
-            d_output = data.new_zeros(data.shape[0], shape.directions * state[0].shape[-1])
-        d_state = [_copy_or_zeros(grad, part) for grad, part in zip(given[1:], state, strict=True)]
+            d_output = data.new_zeros(*data.shape[:-1], shape.directions * weights[0][1].shape[1])
+        states = {
+            f"d_{name}_n": grad.contiguous() for name, grad in zip("hc", given[1:], strict=False) if grad is not None
+        }
+        d_state = [_room_for(part, asked) for part, asked in zip(begin, needed[1:], strict=False)]
+        states |= {f"d_{name}": part for name, part in zip("hc", d_state, strict=False) if part is not None}
+        if parts == 2 and begin[1] is not None:
+            states["c_0"] = begin[1].contiguous()
         calls = []
         for direction, (group, held) in enumerate(zip(weights, shape.by_direction(kept), strict=True)):
-            begin = {f"d_{name}": part[direction] for name, part in zip("hc", d_state, strict=False)}
-            if parts == 2:
-                begin["c"] = state[1][direction].detach().contiguous()
-            begin |= dict(zip(shape.kept_names, held, strict=True))
-            calls.append(begin | _prepare_back(shape, direction, held, group))
-        shape.call(True, d_output.contiguous(), calls)
+            call = dict(zip(shape.kept_names, held, strict=True))
+            calls.append(_add_gradients(shape, direction, call, group))
+        shape.call(True, d_output.contiguous(), states, calls)
+        shape_of_data, data = data.shape, data.reshape(-1, data.shape[-1])  # N x I
         wanted = shape.by_direction(needed[1 + parts :])
         d_weights = [
             gradient
             for call, group, which in zip(calls, weights, wanted, strict=True)
             for gradient in _weight_gradients(shape, data, call, group, which)
         ]
-        return _data_gradient(calls, weights) if needed[0] else None, *d_state, *d_weights
+        d_data = _data_gradient(calls, weights).view(shape_of_data) if needed[0] else None
+        return d_data, *d_state, *d_weights
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
@@ -171,37 +198,48 @@ for _function in _functions:
     _function.forward.__signature__ = inspect.signature(_function.forward)
 
 
-def _prepare(shape: Shape, data: Tensor, output: Tensor, weights: tuple[Tensor, ...]) -> Tensors:
-    """What the kernel gets for one direction, the projected input in the place of the gates."""
-    weight_ih, weight_hh = weights[:2]
-    gates = output if shape.in_place else data.new_empty(data.shape[0], shape.blocks * shape.hidden)  # N x K*H
-    torch.mm(data, weight_ih.t(), out=gates[:, : weight_ih.shape[0]])
-    found = {"gates": gates, "weight_hh": weight_hh.detach().contiguous()}
-    if shape.bias:
-        found["bias"] = _bias(shape, *weights[2:4])
-    if shape.projected:
-        found["weight_hr"] = weights[-1].detach().contiguous()
-    for name in shape.kept_names[1:]:
-        size = output.shape[1] // shape.directions if name == "before" else shape.hidden
-        found[name] = data.new_empty(data.shape[0], size)
-    return found
+def _project(shape: Shape, data: Tensor, weights: list[tuple[Tensor, ...]]) -> tuple[Tensor, list[Tensors]]:
+    """The output's room, and what the kernel gets for each direction, the projected input in its place."""
+    calls: list[Tensors] = []
+    for weight_ih, weight_hh, *others in weights:
+        call = {"weight_hh": weight_hh.contiguous()}
+        if not shape.simple:
+            call["gates"] = linear(data, weight_ih)  # N x G*H
+        if shape.bias:
+            call["bias_ih"], call["bias_hh"] = others[0].contiguous(), others[1].contiguous()
+        if shape.projected:
+            call["weight_hr"] = others[-1].contiguous()
+        calls.append(call)
+    if not shape.simple:
+        return data.new_empty(*data.shape[:-1], shape.directions * weights[0][1].shape[1]), calls  # N x D*P
+    inputs = [group[0] for group in weights]
+    return linear(data, inputs[0] if len(inputs) == 1 else torch.cat(inputs)), calls
 
 
-def _bias(shape: Shape, bias_ih: Tensor, bias_hh: Tensor) -> Tensor:
-    """The bias of each of the kernel's blocks (1 x K*H); the GRU's candidate has two, inside and outside the gate."""
-    if shape.mode != "GRU":
-        return (bias_ih + bias_hh).detach().unsqueeze(0)
-    gates = 2 * shape.hidden
-    return torch.cat([bias_ih[:gates] + bias_hh[:gates], bias_ih[gates:], bias_hh[gates:]]).detach().unsqueeze(0)
+def _add_kept(shape: Shape, call: Tensors, output: Tensor) -> None:
+    """Room for what is kept of every step, besides the gates."""
+    steps, size = output.shape[:-1], output.shape[-1] // shape.directions
+    for name in shape.kept_names:
+        if name == "last":
+            call[name] = output.new_empty(shape.batch_sizes[0], size)
+        elif name != "gates":
+            call[name] = output.new_empty(*steps, size if name == "before" else shape.hidden)
 
 
-def _prepare_back(shape: Shape, direction: int, kept: tuple[Tensor, ...], weights: tuple[Tensor, ...]) -> Tensors:
+def _add_gradients(shape: Shape, direction: int, call: Tensors, weights: tuple[Tensor, ...]) -> Tensors:
     """What the kernel needs besides for the way back: weights, and room for the gradients of every step."""
-    gates, before = kept[:2]
-    found = {"weight_hh": weights[1].detach().contiguous(), "d_gates": scratch(gates, direction)}
+    before = call["before"]
+    rows = before.numel() // before.shape[-1]
+    blocks = 1 if shape.simple else 4  # the GRU's fourth is of W_hn h + b_hn
+    call["weight_hh"] = weights[1].contiguous()
+    call["d_gates"] = scratch(before, direction, rows, blocks * shape.hidden)
     if shape.projected:
-        found |= {"weight_hr": weights[-1].detach().contiguous(), "d_hidden": torch.empty_like(before)}
-    return found
+        call["weight_hr"], call["d_hidden"] = weights[-1].contiguous(), torch.empty_like(before)
+    return call
+
+
+def _room_for(state: Tensor | None, asked: bool) -> Tensor | None:
+    return torch.empty_like(state, memory_format=torch.contiguous_format) if asked and state is not None else None
 
 
 _reused = threading.local()
@@ -209,21 +247,20 @@ REUSED_BYTES = 64 * 2**20
 """How large the room may be that a thread keeps for the next call."""
 
 
-def scratch(like: Tensor, place: int) -> Tensor:
-    """Room of the shape of `like` that is done with when the call ends, so that the next call can have it again.
+def scratch(like: Tensor, place: int, rows: int, columns: int) -> Tensor:
+    """Room of the type of `like` that is done with when the call ends, so that the next call can have it again.
 
     Memory that is new costs a visit to the operating system for each page: more than the gates' gradients themselves.
     """
-    key = (place, like.dtype)
-    buffers = _reused.__dict__.setdefault("buffers", {})
-    if key not in buffers or buffers[key].numel() < like.numel():
+    buffers: dict[tuple[int, torch.dtype], Tensor] = _reused.__dict__.setdefault("buffers", {})
+    key, count = (place, like.dtype), rows * columns
+    found = buffers.get(key)
+    if found is None or found.numel() < count:
         buffers.pop(key, None)
-        room = like.new_empty(like.numel())
-        if like.nbytes > REUSED_BYTES:
-            return room.view(like.shape)
-        buffers[key] = room
-    found: Tensor = buffers[key][: like.numel()].view(like.shape)
-    return found
+        found = like.new_empty(count)
+        if found.nbytes <= REUSED_BYTES:
+            buffers[key] = found
+    return found[:count].view(rows, columns)
 
 
 def _data_gradient(calls: list[Tensors], weights: list[tuple[Tensor, ...]]) -> Tensor:
@@ -240,6 +277,7 @@ def _weight_gradients(
 ) -> list[Tensor | None]:
     """The gradients of one direction's weights, each one product over all steps."""
     d_gates, before = call["d_gates"], call["before"]
+    before = before.view(-1, before.shape[-1])  # N x P
     rows, gates = weights[0].shape[0], 2 * shape.hidden
     found: list[Tensor | None] = [d_gates[:, :rows].t() @ data if wanted[0] else None]
     if not wanted[1]:
@@ -256,14 +294,9 @@ def _weight_gradients(
         recurrent = torch.cat([sums[:gates], sums[rows:]]) if shape.mode == "GRU" else sums.clone()
         found += [sums[:rows], recurrent]
     if shape.projected:
-        found.append(call["d_hidden"].t() @ call["inner"] if wanted[-1] else None)
+        d_hidden, inner = (call[name].view(len(before), -1) for name in ("d_hidden", "inner"))
+        found.append(d_hidden.t() @ inner if wanted[-1] else None)
     return found
-
-
-def _copy_or_zeros(gradient: Tensor | None, like: Tensor) -> Tensor:
-    if gradient is None:
-        return torch.zeros_like(like, memory_format=torch.contiguous_format)
-    return gradient.clone(memory_format=torch.contiguous_format)
 
 
 def _one_by_one(function: Any, info: Any, in_dims: tuple[Any, ...], inputs: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -276,33 +309,36 @@ def _one_by_one(function: Any, info: Any, in_dims: tuple[Any, ...], inputs: tupl
     return stacked, tuple(None if each is None else 0 for each in stacked)
 
 
-def _check(data: Tensor, others: list[Tensor]) -> None:
+def _check(data: Tensor, others: list[Tensor | None]) -> None:
     """RuntimeError, as PyTorch raises it, for what the kernels cannot run on."""
     if not kernels.available():
         raise RuntimeError(f"the compiled kernels are not there ({kernels.missing}): use backend='auto'")
     if data.numel() == 0:
         raise RuntimeError(f"expected at least one step and one sequence, got data of shape {tuple(data.shape)}")
     for other in others:
-        if other.dtype != data.dtype:
+        if other is not None and other.dtype != data.dtype:
             raise RuntimeError(f"expected state and weights of {data.dtype} as the input is, got {other.dtype}")
 
 
 def run_layer(
-    shape: Shape, data: Tensor, state: State, weights: list[list[Tensor]]
+    shape: Shape, data: Tensor, state: State | None, weights: list[list[Tensor]]
 ) -> tuple[Tensor, State, list[Tensors]]:
-    """One layer on data of N x I: the output of all steps, the final state, what was kept of each direction."""
+    """One layer on contiguous data (T x B x I or N x I): outputs, final state, what was kept of each direction."""
     flat = [weight for group in weights for weight in group]
-    _check(data, [*state, *flat])
+    begin = (None,) * shape.parts if state is None else state
+    _check(data, [*begin, *flat])
     # Without gradients the function itself will do, and is quicker to call; but vmap has to see it applied.
     recorded = torch.is_grad_enabled() or torch._C._are_functorch_transforms_active()
     run = Recurrence.apply if recorded else Recurrence.forward
-    output, *rest = run(shape, data, *state, *flat)
-    kept = shape.by_direction([output] * (shape.keep and shape.in_place) + rest[shape.parts :])
+    output, *rest = run(shape, data, *begin, *flat)
+    kept = shape.by_direction(rest[shape.parts :])
     return output, tuple(rest[: shape.parts]), [dict(zip(shape.kept_names, group, strict=True)) for group in kept]
 
 
 def letters(shape: Shape, kept: Tensors) -> Tensors:
     """What was kept of one direction by the letters of its cell's equation, each N x H."""
-    names = {"LSTM": "ifgo", "GRU": "rzn"}.get(shape.mode, "")
-    gates = dict(zip(names, torch.split(kept["gates"], shape.hidden, dim=-1), strict=False))
+    if shape.simple:
+        return {}
+    names = "ifgo" if shape.mode == "LSTM" else "rzn"
+    gates = dict(zip(names, torch.split(kept["gates"], shape.hidden, dim=-1), strict=True))
     return gates | ({"c": kept["cells"]} if shape.mode == "LSTM" else {})
