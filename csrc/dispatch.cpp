@@ -17,9 +17,10 @@
     double widen(const float*, long, double*);                                                                      \
     void cool(double*, long, double, double);                                                                       \
     void weigh(const double*, long, double*);                                                                       \
+    void encode(const EncoderNetwork&, const EncoderWork&, int, int);                                               \
     constexpr Kernels table() {                                                                                     \
         return {#isa,        forward,       forward, backward, backward, lanes,                                     \
-                stream_step, stream_logits, log_sum, widen,    cool,     weigh};                                    \
+                stream_step, stream_logits, log_sum, widen,    cool,     weigh, encode};                            \
     }                                                                                                               \
     }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "encode.hpp"
 #include "recurrence.hpp"
 #include "stream.hpp"
 
@@ -24,6 +25,8 @@ struct Kernels {
     double (*widen)(const float* logits, long padded, double* to);
     void (*cool)(double* z, long padded, double top, double temperature);
     void (*weigh)(const double* z, long padded, double* w);
+    // Whole texts: see encode.cpp
+    void (*encode)(const EncoderNetwork&, const EncoderWork&, int index, int count);
 };
 
 // What this processor can run, the lowest first.

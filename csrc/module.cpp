@@ -203,4 +203,5 @@ NB_MODULE(_kernels, m) {
           nb::arg("directions"),
           "Run one layer through all steps, or back; see recurrence.hpp for the tensors.");
     elman::bind_runtime(m);
+    elman::bind_encoder(m);
 }

@@ -1,4 +1,4 @@
-// The part of the Python module that is the streaming runtime.
+// The parts of the Python module that are the runtime: the streaming engine, and the encoder of whole texts.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -6,5 +6,6 @@
 namespace elman {
 
 void bind_runtime(nanobind::module_& m);
+void bind_encoder(nanobind::module_& m);
 
 }  // namespace elman

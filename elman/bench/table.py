@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from elman.bench import layers, streaming
+from elman.bench import layers, prediction, streaming
 
 PLAIN_SECONDS = 10.0  # off a terminal, at most one line in so many seconds
 Item = TypeVar("Item")
@@ -125,6 +125,26 @@ def show_streaming(report: streaming.Report, console: Console) -> None:
                 ]
             )
     grid.show(console, f"Streaming, {_where(report.facts)}")
+    for line in report.skipped:
+        _say(console, line)
+
+
+def show_prediction(report: prediction.Report, console: Console) -> None:
+    """A row for each of those who answer, of each model, and who could not be asked."""
+    headings = ["who", "model", "hidden", "median ms", "p99 ms", "x PyTorch", "texts/s", "tokens/s", "x PyTorch"]
+    grid = Grid(headings, words=2)
+    for row in report.rows:
+        for who, speed in row.speeds.items():
+            single, batch = row.ratio(who) or (None, None)
+            grid.rows.append(
+                [
+                    *(who, row.case.name, str(row.case.hidden)),
+                    *(f"{speed.median * 1e3:.2f}", f"{speed.p99 * 1e3:.2f}", _times(single)),
+                    *(f"{speed.texts_per_second:,.0f}", f"{speed.tokens_per_second:,.0f}", _times(batch)),
+                ]
+            )
+    title = f"Prediction: one sentence of {prediction.LENGTH} words, and many together"
+    grid.show(console, f"{title}, {_where(report.facts)}")
     for line in report.skipped:
         _say(console, line)
 

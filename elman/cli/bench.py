@@ -56,6 +56,23 @@ def bench_streaming(
     _write(report.record(), json_file)
 
 
+@bench_app.command("prediction")
+def bench_prediction(
+    quick: bool = QUICK,
+    seconds: float | None = SECONDS,
+    threads: int | None = THREADS,
+    json_file: str | None = JSON,
+) -> None:
+    """Taggers and a classifier, one sentence at a time and many together, against PyTorch and flair."""
+    from elman.bench import prediction, table
+
+    watch = partial(table.follow, console=Console(stderr=True))
+    report = prediction.run(quick=quick, seconds=seconds, threads=threads, follow=watch)
+    if json_file != "-":
+        table.show_prediction(report, Console())
+    _write(report.record(), json_file)
+
+
 def _write(record: dict[str, Any], json_file: str | None) -> None:
     from elman.files import write_json
 

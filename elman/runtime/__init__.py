@@ -1,8 +1,9 @@
-"""The compiled path: a trained language model that streams text with no PyTorch call per token."""
+"""The compiled path: language models that write, and layers that read whole texts, with no PyTorch call inside."""
 
+from elman.runtime.encoder import Encoder, encoder_refusal
 from elman.runtime.engine import Engine
 from elman.runtime.network import refusal
 from elman.runtime.quantise import dequantise, quantise
 from elman.runtime.state import State
 
-__all__ = ["Engine", "State", "dequantise", "quantise", "refusal"]
+__all__ = ["Encoder", "Engine", "State", "dequantise", "encoder_refusal", "quantise", "refusal"]

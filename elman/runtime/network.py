@@ -3,13 +3,13 @@
 from typing import Any, cast
 
 import numpy as np
-import torch
 from torch import nn
 
 from elman import kernels
 from elman.nn.language import LanguageNetwork, OneHot
 from elman.nn.recurrent import Recurrent
 from elman.nn.softmax import ChunkedSoftmax
+from elman.runtime.body import biases, cell_refusal, product, type_refusal
 from elman.runtime.weights import Float, Weights, columns
 
 FOLDED_BYTES = 64 * 2**20
@@ -33,17 +33,13 @@ def refusal(network: LanguageNetwork, tower: int = 0) -> str | None:
         return f"the engine runs recurrent networks, and this is a {type(body).__name__}"
     if body.bidirectional:
         return "the engine reads from left to right, and this network reads both ways in one layer"
-    if not all(isinstance(layer, nn.RNNBase) and layer.num_layers == 1 for layer in body.layers):
-        cell = "logistic rnn" if body.cell in ("rnn", "elman") else body.cell
-        return f"the engine runs rnn (tanh, relu), lstm and gru, and this network's cell is {cell}"
+    if (reason := cell_refusal(body)) is not None:
+        return reason
     if not isinstance(network.softmax, ChunkedSoftmax):
         return f"the engine runs the full softmax, and this network has {type(network.softmax).__name__}"
     if not isinstance(network.embedding, nn.Embedding | OneHot):
         return f"the engine does not know the embedding {type(network.embedding).__name__}"
-    types = {tensor.dtype for tensor in network.parameters()}
-    if types != {torch.float32}:
-        return f"the engine runs float32 weights, and these are {', '.join(sorted(map(str, types)))}"
-    return None
+    return type_refusal(network)
 
 
 def description(network: LanguageNetwork, weights: Weights, tower: int = 0) -> dict[str, Any]:
@@ -105,20 +101,20 @@ class _Inputs:
         weight = self.weights.numbers(name)[:, : self.token_size]  # G*H x E
         if self.one_hot:
             return np.ascontiguousarray(weight.T + bias)
-        return _product(self.weights.numbers("embedding.weight"), weight) + bias
+        return product(self.weights.numbers("embedding.weight"), weight) + bias
 
     def labels(self, name: str) -> Float | None:
         """W e for every label: labels x G*H."""
         if not self.label_size:
             return None
-        return _product(
+        return product(
             self.weights.numbers("labels.weight"), self.weights.numbers(name)[:, self.token_size : self.size]
         )
 
 
 def _layer(prefix: str, depth: int, body: Recurrent, weights: Weights, inputs: _Inputs) -> dict[str, Any]:
     name = f"{prefix}.weight_ih_l0"
-    bias, hidden_bias = _biases(prefix, body, weights)
+    bias, hidden_bias = biases(prefix, body, weights)
     folded = inputs.folded and (depth == 0 or body.connections == "dense")
     seen = inputs.size if folded else 0  # columns that the tables stand for
     whole = weights.matrix(name)
@@ -134,24 +130,9 @@ def _layer(prefix: str, depth: int, body: Recurrent, weights: Weights, inputs: _
     }
 
 
-def _biases(prefix: str, body: Recurrent, weights: Weights) -> tuple[Float, Float | None]:
-    """The sum of both biases; the GRU's candidate has one of its own inside the reset gate."""
-    layer = cast(nn.RNNBase, body.layers[0])
-    H, rows = body.hidden_size, cast(nn.Parameter, layer.weight_hh_l0).shape[0]
-    inner, outer = (weights.bias(f"{prefix}.bias_{kind}_l0", rows) for kind in ("hh", "ih"))
-    if layer.mode != "GRU":
-        return outer + inner, None
-    return np.concatenate([outer[: 2 * H] + inner[: 2 * H], outer[2 * H :]]), np.ascontiguousarray(inner[2 * H :])
-
-
 def _initial(prefix: str, body: Recurrent, weights: Weights) -> Float | None:
     """The learned state before the first step: for each layer h, then c."""
     if not len(body.initial):
         return None
     parts = [weights.numbers(f"{prefix}.{i}")[:, 0] for i in range(len(body.initial))]  # each L x size
     return np.ascontiguousarray(np.concatenate(parts, axis=1))
-
-
-def _product(vectors: Float, weight: Float) -> Float:
-    product = torch.from_numpy(vectors) @ torch.from_numpy(np.ascontiguousarray(weight)).t()
-    return cast(Float, product.numpy())

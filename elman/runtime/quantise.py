@@ -4,7 +4,7 @@ A matrix W becomes whole numbers q from -127 to 127 and one scale s a row (an ou
 W[i, k] is about s[i] * q[i, k]. Vectors (the biases, the first state) stay as they are.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,10 @@ LARGEST = 127
 Arrays = Mapping[str, NDArray[Any]]
 
 
-def quantise(weights: Mapping[str, Tensor | NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def quantise(weights: Mapping[str, Tensor | NDArray[Any]], keep: Collection[str] = ()) -> dict[str, NDArray[Any]]:
     """Each matrix as int8 under its own name, with float32 scales under the name + ".scale"; the rest as it is.
+
+    The matrices named in `keep` are the rest too.
 
     >>> arrays = quantise({"weight": torch.tensor([[0.5, -1.0], [0.0, 0.25]]), "bias": torch.ones(2)})
     >>> {name: array.tolist() for name, array in arrays.items() if name != "weight.scale"}
@@ -37,7 +39,7 @@ def quantise(weights: Mapping[str, Tensor | NDArray[Any]]) -> dict[str, NDArray[
         array = numbers(weight)
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise UserError(f"'{name}' has numbers that are not finite, so the model is damaged: copy or train it anew")
-        if array.ndim != 2 or array.dtype.kind != "f":
+        if array.ndim != 2 or array.dtype.kind != "f" or name in keep:
             arrays[name] = array
             continue
         scale = (np.abs(array).max(axis=1, initial=0) / LARGEST).astype(np.float32)  # N
@@ -77,3 +79,12 @@ def numbers(weight: Tensor | NDArray[Any]) -> NDArray[Any]:
     [1.0, 1.0]
     """
     return weight.detach().cpu().numpy() if isinstance(weight, torch.Tensor) else np.asarray(weight)
+
+
+def tensors(arrays: Arrays) -> dict[str, Tensor]:
+    """The same numbers as PyTorch has them.
+
+    >>> tensors({"bias": np.ones(2)})["bias"].tolist()
+    [1.0, 1.0]
+    """
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}

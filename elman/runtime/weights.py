@@ -4,10 +4,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from elman.errors import UserError
-from elman.nn.language import LanguageNetwork
 from elman.runtime.quantise import LARGEST, SCALE, Arrays
 
 Float = NDArray[np.float32]
@@ -18,7 +17,7 @@ Packable = Float | tuple[NDArray[np.int8], Float]
 class Weights:
     """Arrays that were checked against the network that they are for.
 
-    >>> from elman.nn.language import OneHot
+    >>> from elman.nn.language import LanguageNetwork, OneHot
     >>> from elman.nn.recurrent import Recurrent
     >>> from elman.nn.softmax import ChunkedSoftmax
     >>> network = LanguageNetwork(OneHot(5), [Recurrent("gru", 5, 3, batch_first=True)], ChunkedSoftmax(3, 5))
@@ -27,24 +26,27 @@ class Weights:
     elman.errors.UserError: the weights do not fit the network: 'bodies.0.layers.0.weight_ih_l0' is missing
     """
 
-    def __init__(self, network: LanguageNetwork, arrays: Arrays) -> None:
+    def __init__(self, network: nn.Module, arrays: Arrays) -> None:
         self.arrays = arrays
         expected = tensors_of(network)
         for name, tensor in expected.items():
-            self._check(name, tuple(tensor.shape))
+            self._check(name, tensor)
         known = {*expected, *(name + SCALE for name in expected)}
         for name in arrays:
             if name not in known:
                 raise UserError(f"the weights do not fit the network: it has no '{name}'")
         self.tied = "softmax.weight" not in expected
 
-    def _check(self, name: str, shape: tuple[int, ...]) -> None:
-        array = self.arrays.get(name)
+    def _check(self, name: str, tensor: Tensor) -> None:
+        array, shape = self.arrays.get(name), tuple(tensor.shape)
         if array is None:
             raise UserError(f"the weights do not fit the network: '{name}' is missing")
         if array.shape != shape:
             raise UserError(f"the weights do not fit the network: '{name}' is {array.shape} and should be {shape}")
-        if array.dtype == np.int8:
+        if not tensor.is_floating_point():  # what a CRF forbids
+            if array.dtype != np.bool_ or name + SCALE in self.arrays:
+                raise UserError(f"'{name}' should be true or false, not {array.dtype}")
+        elif array.dtype == np.int8:
             scale = self.arrays.get(name + SCALE)
             if len(shape) != 2 or scale is None or scale.shape != shape[:1] or scale.dtype != np.float32:
                 raise UserError(f"'{name}' is int8 and should have a float32 scale for each of its {shape[0]} rows")
@@ -73,7 +75,7 @@ class Weights:
         return name in self.arrays
 
 
-def tensors_of(network: LanguageNetwork) -> dict[str, Tensor]:
+def tensors_of(network: nn.Module) -> dict[str, Tensor]:
     """Every parameter and kept buffer under one name: a tied matrix under the embedding's."""
     kept = network.state_dict()
     names = [name for name, _ in (*network.named_parameters(), *network.named_buffers()) if name in kept]

@@ -20,8 +20,6 @@ def export(model: Path | str, out: Path | str, *, int8: bool = False) -> Path:
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UserError(f"{out} is there already: name a new folder with --out")
     loaded = load(source)
-    if int8 and not hasattr(loaded, "to_int8"):
-        raise UserError(f"only language models can be rounded to int8, and {source} is none: leave --int8 out")
     chosen = loaded.to_int8() if int8 else loaded
     out.mkdir(parents=True, exist_ok=True)
     if (source / "metrics.json").exists():

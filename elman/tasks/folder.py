@@ -14,6 +14,8 @@ from torch import Tensor, nn
 from elman import __version__
 from elman.errors import UserError
 from elman.files import write_aside, write_json
+from elman.runtime.quantise import Arrays, dequantise, quantised
+from elman.runtime.weights import Weights
 
 FORMAT_VERSION = 1
 
@@ -84,12 +86,22 @@ def weights_of(network: nn.Module) -> dict[str, Tensor]:
     return {name: kept[name] for name in names}
 
 
-def load_weights(network: nn.Module, folder: Path) -> None:
-    """Fill `network` with the folder's weights; every name and shape must match."""
-    fill(network, {name: tensor.numpy() for name, tensor in read_weights(folder).items()}, folder)
+def load_weights(network: nn.Module, folder: Path) -> Arrays | None:
+    """Fill `network` with the folder's weights; every name and shape must match. Those in int8 are given back too."""
+    return take_weights(network, {name: tensor.numpy() for name, tensor in read_weights(folder).items()}, folder)
 
 
-def fill(network: nn.Module, weights: Mapping[str, np.ndarray], folder: Path) -> None:
+def take_weights(network: nn.Module, arrays: Arrays, folder: Path) -> Arrays | None:
+    """The same with weights that were read already."""
+    if not quantised(arrays):
+        fill(network, arrays, folder)
+        return None
+    Weights(network, arrays)  # which checks them
+    fill(network, dequantise(arrays), folder)
+    return arrays
+
+
+def fill(network: nn.Module, weights: Mapping[str, np.ndarray], folder: Path | str) -> None:
     """Fill `network` with weights that were read from a folder; every name and shape must match."""
     expected = weights_of(network)
     for name in sorted(weights.keys() | expected.keys()):

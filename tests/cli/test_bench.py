@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from elman import kernels
-from elman.bench import layers, machine, streaming
+from elman.bench import layers, machine, prediction, streaming
 from tests.cli.invoke import invoke
 
 compiled = pytest.mark.skipif(not kernels.available(), reason="the compiled kernels are not installed")
@@ -17,6 +17,8 @@ TINY = ("--quick", "--seconds", "0", "--threads", "1")
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layers, "SHAPES", ((8, 2, 4), (6, 3, 5)))
     monkeypatch.setattr(streaming, "HIDDEN", (8,))
+    monkeypatch.setattr(machine, "SETTLE", 0.0)
+    monkeypatch.setattr(prediction, "cases", lambda quick: [prediction.Case("tag", hidden=8)])
     monkeypatch.setattr(machine, "PRODUCT_SIZE", 64)
     monkeypatch.setattr(machine, "READ_BYTES", 2**16)
 
@@ -46,6 +48,17 @@ def test_streaming_as_a_table() -> None:
     code, out, error = invoke("bench", "streaming", *TINY)
     assert code == 0, error
     assert "Elman int8" in out
+
+
+@compiled
+def test_prediction_as_a_table_and_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "prediction.json"
+    code, out, error = invoke("bench", "prediction", "--json", str(file), *TINY)
+    assert code == 0, error
+    assert "Elman int8" in out and "p99 ms" in out and "tokens/s" in out
+    (row,) = json.loads(file.read_text())["rows"]
+    assert row["task"] == "tag" and row["hidden"] == 8
+    assert {"PyTorch", "Elman float32", "Elman int8"} <= row["speeds"].keys()
 
 
 def test_a_cell_that_is_not_there() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from elman import kernels
 from elman.nn.crf import CRF, Forbidden, forbidden_transitions
 
 Path = tuple[int, ...]
@@ -248,3 +249,31 @@ def test_a_length_without_any_allowed_sequence() -> None:
     for ask in (crf.partition, crf.marginals, crf.best_paths, lambda *x: crf.n_best_paths(*x, 2)):
         with pytest.raises(ValueError, match="every tag sequence is forbidden for sequence 1"):
             ask(emissions, lengths)
+
+
+@pytest.mark.skipif(not kernels.available(), reason="the kernels were not built")
+@settings(max_examples=40, deadline=None)
+@given(
+    lengths=st.lists(st.integers(1, 9), min_size=1, max_size=6),
+    tags=st.integers(1, 40),
+    coarse=st.booleans(),
+    seed=st.integers(0, 2**16),
+)
+def test_the_compiled_search_is_the_readable_one(lengths: list[int], tags: int, coarse: bool, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+
+    def numbers(*shape: int) -> Tensor:
+        drawn = torch.randn(*shape, generator=generator)
+        return drawn.round() if coarse else drawn  # whole numbers are often equal: the first of them wins
+
+    crf = CRF(tags)
+    with torch.no_grad():
+        for parameter in crf.parameters():
+            parameter.copy_(numbers(*parameter.shape))
+    emissions = numbers(len(lengths), max(lengths), tags)
+    compiled = crf.best_paths(emissions, torch.tensor(lengths))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "native", None)
+        readable = crf.best_paths(emissions, torch.tensor(lengths))
+    assert torch.equal(compiled[0], readable[0])
+    assert torch.allclose(compiled[1], readable[1])

@@ -16,11 +16,14 @@ import torch
 
 from elman.corpora.examples import by_length, in_order
 from elman.errors import UserError
+from elman.nn.recurrent import Recurrent
 from elman.tasks import folder as folders
+from elman.tasks.classify.compiled import CompiledClassifier
 from elman.tasks.classify.inputs import Reader, load_reader
 from elman.tasks.classify.network import ClassifierNetwork, build_network
 from elman.tasks.classify.scoring import THRESHOLD
 from elman.tasks.classify.settings import ModelSettings, TextSettings
+from elman.tasks.compiled import CompiledModel
 from elman.tasks.predict import PredictOptions
 from elman.tasks.texts import TextRecord, read_texts
 
@@ -50,7 +53,7 @@ class Prediction:
         return max(self.probabilities.values())
 
 
-class TextClassifier:
+class TextClassifier(CompiledModel[CompiledClassifier]):
     """p(class | text): one class a text, or any number of them."""
 
     def __init__(
@@ -62,7 +65,8 @@ class TextClassifier:
         labels: Sequence[str],
         several: bool = False,
     ) -> None:
-        self.settings, self.text, self.reader, self.network = settings, text, reader, network
+        self.settings, self.text, self.reader = settings, text, reader
+        self.network: ClassifierNetwork = network
         self.labels, self.several = list(labels), several
         self.recipe: dict[str, Any] = {}  # what it was trained by; kept in its config
 
@@ -81,8 +85,9 @@ class TextClassifier:
             raise UserError(f"{folder / 'config.json'} is damaged: {str(error).splitlines()[0]}") from None
         reader = load_reader(folder / "tokenizer.json", text, settings)
         network = build_network(settings, reader, len(labels)).eval()
-        folders.load_weights(network, folder)
+        int8 = folders.load_weights(network, folder)
         model = cls(settings, text, reader, network, labels, several)
+        model.int8 = int8
         model.recipe = config.get("recipe", {})
         return model
 
@@ -95,12 +100,16 @@ class TextClassifier:
             "several": self.several,
             "recipe": self.recipe,
         }
-        folders.write_model(folder, TASK, config, folders.weights_of(self.network), self.reader)
+        folders.write_model(folder, TASK, config, self._kept_weights(), self.reader)
 
-    @property
-    def parameters(self) -> int:
-        """How many numbers the network consists of."""
-        return sum(parameter.numel() for parameter in self.network.parameters())
+    # The compiled network
+
+    def _bodies(self) -> list[Recurrent]:
+        spelling = self.network.spelling
+        return [self.network.body, *([] if spelling is None else [spelling.body])]
+
+    def _compile(self) -> CompiledClassifier:
+        return CompiledClassifier(self.reader, self.network, self.int8)
 
     # Predicting
 
@@ -127,12 +136,20 @@ class TextClassifier:
 
     def probabilities(self, texts: Sequence[str]) -> np.ndarray:
         """The probability of every class for each text (N x C); of several labels each has its own."""
-        logits = torch.from_numpy(self.scores([self.reader.encode(text) for text in texts]))
+        encoded, runtime = [self.reader.encode(text) for text in texts], self._runtime()
+        logits = torch.from_numpy(self.scores(encoded) if runtime is None else runtime.scores(encoded))
         return (logits.sigmoid() if self.several else logits.softmax(dim=1)).numpy()
 
     @torch.inference_mode()
     def scores(self, encoded: Sequence[Any]) -> np.ndarray:
-        """What the network says to texts that were encoded already (N x C)."""
+        """What the network says to texts that were encoded already (N x C).
+
+        For reports: by PyTorch, whose last digit does not depend on how many threads there are; but in int8 where the
+        model is so.
+        """
+        runtime = None if self.int8 is None else self._runtime()
+        if runtime is not None:
+            return runtime.scores(encoded)
         found = np.zeros((len(encoded), len(self.labels)), np.float32)
         training = self.network.training
         if training:  # changing the mode of every layer takes longer than some answers

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from elman.corpora import IdStream
 from elman.corpora.batches import Ids
@@ -22,9 +21,8 @@ from elman.decode.step_model import StepModel
 from elman.errors import UserError, nearest
 from elman.metrics import KneserNey, Scores
 from elman.nn.language import LanguageNetwork
-from elman.runtime import Engine, dequantise, quantise, refusal
-from elman.runtime.quantise import Arrays, numbers, quantised
-from elman.runtime.weights import Weights
+from elman.runtime import Engine, quantise, refusal
+from elman.runtime.quantise import Arrays, numbers, quantised, tensors
 from elman.tasks import folder as folders
 from elman.tasks.language.network import build_network
 from elman.tasks.language.scoring import EngineReader, Reading, network_log_probs, text_log_probs
@@ -79,9 +77,7 @@ class LanguageModel:
             engine = KneserNey.from_state(arrays, tokenizer.size)
         else:
             engine = build_network(settings, tokenizer, len(labels)).eval()
-            if quantised(arrays):
-                Weights(engine, arrays)  # which checks them
-            folders.fill(engine, dequantise(arrays), folder)
+            folders.take_weights(engine, arrays, folder)
         model = cls(settings, tokenizer, engine, reading, labels)
         model.recipe = config.get("recipe", {})
         if quantised(arrays):
@@ -98,9 +94,9 @@ class LanguageModel:
             "recipe": self.recipe,
         }
         if isinstance(self.engine, KneserNey):
-            weights = {name: torch.from_numpy(array) for name, array in self.engine.state_dict().items()}
+            weights = tensors(self.engine.state_dict())
         elif self.int8 is not None:
-            weights = {name: torch.from_numpy(array) for name, array in self.int8.items()}
+            weights = tensors(self.int8)
         else:
             weights = folders.weights_of(self.engine)
         folders.write_model(folder, TASK, config, weights, self.tokenizer)

@@ -38,6 +38,10 @@ class Batch:
         """B: tokens of each sentence, the longest first."""
         return torch.from_numpy(-np.sort(-self.lengths))
 
+    def pack(self, values: np.ndarray) -> Tensor:
+        """Values of all tokens, sentence after sentence (N x ...), as the network has them."""
+        return _packed(torch.from_numpy(values), self.rows)
+
     def unpack(self, packed: Tensor) -> list[Ints]:
         """Packed values as one array a sentence, in the order in which the sentences were given."""
         values: Ints = packed.numpy()[self.rows]

@@ -9,11 +9,12 @@ import numpy as np
 
 from elman.corpora.tagged import Sentence, TaggedFiles, read_tagged
 from elman.errors import UserError, nearest
-from elman.metrics.spans import Scheme, detect_scheme, repair
+from elman.metrics.spans import OUTSIDE, Scheme, detect_scheme, repair
 from elman.tasks.recipes import find_files
 from elman.tasks.tag.settings import DataSettings, TagRecipe
 
 NAMES = {"train": "training", "dev": "held-out", "test": "test"}
+ODD = 4  # times as many tags mark spans as do not: then those that do not are odd
 Say = Callable[[str], None]
 
 
@@ -30,7 +31,7 @@ class TagData:
 def open_data(recipe: TagRecipe, data_dir: Path | None = None, say: Say = lambda warning: None) -> TagData:
     """Read what the recipe names; `say` is told, in one sentence each, what a user should know of it."""
     read = {split: read_files(recipe.data, paths) for split, paths in find_files(recipe.data, data_dir).items()}
-    scheme = scheme_of(recipe.data, read["train"])
+    scheme = scheme_of(recipe.data, read["train"], say)
     settled = {split: settle(sentences, scheme, NAMES[split], say) for split, sentences in read.items()}
     if "dev" not in settled:
         settled["train"], settled["dev"] = _hold_out(settled["train"], recipe.data.dev_fraction, recipe.train.seed)
@@ -54,11 +55,28 @@ def read_files(data: DataSettings, paths: Sequence[Path], tagged: bool = True) -
     return read_tagged(files)
 
 
-def scheme_of(data: DataSettings, sentences: Sequence[Sentence]) -> Scheme | None:
+def scheme_of(data: DataSettings, sentences: Sequence[Sentence], say: Say = lambda warning: None) -> Scheme | None:
     """The scheme that the settings name, or that the tags look like."""
-    if data.scheme == "auto":
-        return detect_scheme(sentence.tags for sentence in sentences)
-    return None if data.scheme == "plain" else data.scheme
+    if data.scheme != "auto":
+        return None if data.scheme == "plain" else data.scheme
+    scheme = detect_scheme(sentence.tags for sentence in sentences)
+    if scheme is None:
+        _check_odd_tags(sentences, say)
+    return scheme
+
+
+def _check_odd_tags(sentences: Sequence[Sentence], say: Say) -> None:
+    """A few tags that mark no span among many that do are rather mistakes than parts of speech."""
+    counts = Counter(tag for sentence in sentences for tag in sentence.tags)
+    odd = {tag for tag in counts if tag != OUTSIDE and tag.partition("-")[0] not in ("B", "I", "E", "S")}
+    strays = sum(counts[tag] for tag in odd)
+    if strays * ODD <= counts.total() - strays - counts[OUTSIDE]:
+        sentence = next(sentence for sentence in sentences if odd & set(sentence.tags))
+        tag = next(tag for tag in sentence.tags if tag in odd)
+        say(
+            f"warning: {strays:,} of the training tags mark no span, the first {tag!r} at {sentence.where}, so every "
+            "tag stands for itself and there is no span F1: mend them, or say data.scheme=plain if it is meant so"
+        )
 
 
 def settle(sentences: Sequence[Sentence], scheme: Scheme | None, name: str, say: Say) -> list[Sentence]:

@@ -12,6 +12,7 @@ from typing import Any, cast, overload
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from elman.corpora.examples import by_length
 from elman.corpora.tagged import Sentence
@@ -20,9 +21,12 @@ from elman.files import write_text
 from elman.metrics.lexicon import MostFrequentTag
 from elman.metrics.spans import OUTSIDE, Scheme, Span, convert, read_spans, split_tag, write_tags
 from elman.metrics.tagging import TagScores, tag_scores
+from elman.nn.recurrent import Recurrent
 from elman.tasks import folder as folders
+from elman.tasks.compiled import CompiledModel
 from elman.tasks.predict import PredictOptions
 from elman.tasks.tag.batch import Batch, Ints, make_batch
+from elman.tasks.tag.compiled import CompiledTagger
 from elman.tasks.tag.lines import tag_lines
 from elman.tasks.tag.network import TagNetwork
 from elman.tasks.tag.settings import ModelSettings
@@ -34,7 +38,7 @@ SENTENCES, TOKENS = 256, 4096  # computed on at a time, at most
 LEXICON = "lexicon.json"
 
 
-class TagModel:
+class TagModel(CompiledModel[CompiledTagger]):
     """p(tags | tokens), and what its reports are measured against.
 
     `tags` are those of the network, in the scheme that it learned in; `scheme` is that of the training files, which
@@ -50,7 +54,8 @@ class TagModel:
         scheme: Scheme | None,
         lexicon: MostFrequentTag,
     ) -> None:
-        self.settings, self.speller, self.network = settings, speller, network
+        self.settings, self.speller = settings, speller
+        self.network: TagNetwork = network
         self.tags, self.scheme, self.lexicon = list(tags), scheme, lexicon
         self._tag_ids = {tag: number for number, tag in enumerate(self.tags)}
         self.recipe: dict[str, Any] = {}  # what it was trained by; kept in its config
@@ -69,9 +74,9 @@ class TagModel:
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"{folder / 'config.json'} is damaged: {str(error).splitlines()[0]}") from None
         network = TagNetwork(settings, speller, tags)
-        folders.load_weights(network, folder)
+        int8 = folders.load_weights(network, folder)
         model = cls(settings, speller, network.eval(), tags, scheme, _read_lexicon(folder / LEXICON))
-        model.recipe = config.get("recipe", {})
+        model.recipe, model.int8 = config.get("recipe", {}), int8
         return model
 
     def save(self, folder: Path) -> None:
@@ -86,12 +91,18 @@ class TagModel:
         lexicon = json.dumps({"unseen": self.lexicon.unseen, "tags": self.lexicon.tags}) + "\n"
         if not path.exists() or path.read_text(encoding="utf-8") != lexicon:
             write_text(path, lexicon)
-        folders.write_model(folder, TASK, config, folders.weights_of(self.network), self.speller)
+        folders.write_model(folder, TASK, config, self._kept_weights(), self.speller)
 
-    @property
-    def parameters(self) -> int:
-        """How many numbers the network consists of."""
-        return sum(p.numel() for p in self.network.parameters())
+    # The compiled network
+
+    exact = ("crf.transitions",)  # which add up over a sentence
+
+    def _bodies(self) -> list[Recurrent]:
+        characters = self.network.characters
+        return [self.network.body, *([] if characters is None else [characters.body])]
+
+    def _compile(self) -> CompiledTagger:
+        return CompiledTagger(self.speller, self.network, self.int8)
 
     # Tagging
 
@@ -147,26 +158,30 @@ class TagModel:
         return [tags for tags, _ in self._find(sentences)]
 
     def measure(self, sentences: Sequence[Sentence], strict: bool = False) -> tuple[TagScores, float]:
-        """The scores of the tags found for tagged sentences, and the mean loss per token.
+        """The scores of the tags found for tagged sentences, and the mean loss per token; by PyTorch, or in int8.
 
         Without CRF the network may give tags that its scheme would not write: their spans are read as conlleval
         reads them, or left out where `strict`. A sentence with a tag that training never saw has no loss.
         """
         found: list[list[str]] = [[]] * len(sentences)
         gold = [self.encode_tags(sentence.tags) for sentence in sentences]
-        total, tokens = 0.0, 0
+        total, counted = 0.0, 0
+        runtime = None if self.int8 is None else self._runtime()
         for scored in (True, False):
             group = [number for number, ids in enumerate(gold) if (ids is not None) == scored]
             right = [ids for ids in gold if ids is not None] if scored else None
-            for places, batch in self._batches([sentences[number].tokens for number in group], right):
-                loss, ids = self._run(batch)
+            tokens = [sentences[number].tokens for number in group]
+            for places in self._groups(tokens):
+                chosen = [tokens[place] for place in places]
+                batch = make_batch(self.speller, chosen, None if right is None else [right[place] for place in places])
+                loss, ids = self._run(batch, None if runtime is None else batch.pack(runtime.scores(chosen)[0]))
                 for place, row in zip(places, ids, strict=True):
                     found[group[place]], _ = self._read(row, strict)
                 total += loss * len(batch.rows)
-                tokens += len(batch.rows) if scored else 0
+                counted += len(batch.rows) if scored else 0
         words = [sentence.tokens for sentence in sentences]
         scores = tag_scores(words, [sentence.tags for sentence in sentences], found, self.lexicon.tags)
-        return scores, total / max(tokens, 1)
+        return scores, total / max(counted, 1)
 
     def encode_tags(self, tags: Sequence[str]) -> Ints | None:
         """The ids of tags that are in the scheme of the training files; None where one of them is unknown."""
@@ -177,26 +192,27 @@ class TagModel:
     def _find(self, sentences: Sequence[Sequence[str]]) -> list[tuple[list[str], list[Span]]]:
         """The tags and spans of ready tokens."""
         found: list[tuple[list[str], list[Span]]] = [([], [])] * len(sentences)
-        for numbers, batch in self._batches(sentences):
-            _, ids = self._run(batch)
+        runtime = self._runtime()
+        for numbers in self._groups(sentences):
+            chosen = [sentences[number] for number in numbers]
+            ids = self._run(make_batch(self.speller, chosen))[1] if runtime is None else runtime.best_tags(chosen)
             for number, row in zip(numbers, ids, strict=True):
                 found[number] = self._read(row)
         return found
 
-    def _batches(
-        self, sentences: Sequence[Sequence[str]], tags: Sequence[Ints] | None = None
-    ) -> Iterator[tuple[list[int], Batch]]:
-        """The numbers of sentences of like length, and those sentences packed."""
+    def _groups(self, sentences: Sequence[Sequence[str]]) -> Iterator[list[int]]:
+        """The numbers of sentences of like length."""
+        if len(sentences) == 1:  # the answer to one question should not wait for sorting
+            yield [0]
+            return
         for rows in by_length([len(sentence) for sentence in sentences], SENTENCES, tokens=TOKENS):
-            numbers = rows.tolist()
-            chosen = None if tags is None else [tags[number] for number in numbers]
-            yield numbers, make_batch(self.speller, [sentences[number] for number in numbers], chosen)
+            yield rows.tolist()
 
     @torch.inference_mode()
-    def _run(self, batch: Batch) -> tuple[float, list[Ints]]:
+    def _run(self, batch: Batch, scores: Tensor | None = None) -> tuple[float, list[Ints]]:
         """The loss, where the right tags are known, and the ids of the tags found, an array a sentence."""
         self.network.eval()
-        scores = self.network(batch)
+        scores = self.network(batch) if scores is None else scores
         loss = 0.0 if batch.tags is None else float(self.network.loss(scores, batch))
         return loss, batch.unpack(self.network.best_tags(scores, batch))
 

@@ -34,6 +34,19 @@ def test_the_scheme_is_seen_from_the_tags(tmp_path: Path, tags: tuple[str, ...],
     assert not [line for line in said if "not valid" in line]
 
 
+def test_an_odd_tag_among_spans_is_told(tmp_path: Path) -> None:
+    spans = [Sentence(("a", "b", "c"), ("B-PER", "I-PER", "O"))] * 4
+    path = write(tmp_path / "a.conll", [*spans, Sentence(("d", "e"), ("O", "LOC"))])
+    data, said = opened(path)
+    assert data.scheme is None
+    (line,) = (line for line in said if "no span F1" in line)
+    assert line.startswith("warning: 1 of the training tags mark no span, the first 'LOC' at ")
+    assert f"{path}:17" in line
+    assert not [line for line in opened(path, "data.scheme=plain")[1] if "no span F1" in line]
+    plain = write(tmp_path / "b.conll", [Sentence(("a", "b"), ("NOUN", "S-CONJ"))] * 4)  # no scheme at all
+    assert not [line for line in opened(plain)[1] if "no span F1" in line]
+
+
 def test_a_scheme_that_is_named_is_not_guessed(tmp_path: Path) -> None:
     path = write(tmp_path / "a.conll", [Sentence(("a", "b"), ("B-x", "O"))] * 3)
     assert opened(path, "data.scheme=plain")[0].scheme is None

@@ -1,0 +1,319 @@
+#include "encoder.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+#include "threads.hpp"
+
+namespace elman {
+namespace {
+
+constexpr long kRows = 2048;                 // of texts that are read side by side, unless one alone has more
+constexpr long kProductsWorthACore = 400000; // what takes longer than waking another core
+constexpr long kRoomBytes = 64 << 20;        // a larger room is not kept after its call
+
+void require(bool fits, const std::string& what) {
+    if (!fits) throw std::invalid_argument(what + " does not fit the rest of the network");
+}
+
+}  // namespace
+
+// --- Packing --------------------------------------------------------------------------------------------------------
+
+Encoder::Encoder(const EncoderWeights& weights)
+    : kernels_(elman::kernels()), hidden_(weights.hidden), inputs_(weights.inputs), ids_(weights.ids) {
+    const long H = hidden_, D = weights.directions;
+    require(hidden_ > 0 && (D == 1 || D == 2), "a size");
+    require(!weights.parts.empty() && weights.parts.size() % static_cast<std::size_t>(D) == 0, "the number of layers");
+    require(inputs_ >= 0 && ids_ >= 0 && (inputs_ > 0) != (ids_ > 0) && !(weights.residual && weights.dense), "the input");
+    require(!(weights.dense && ids_), "the input");
+    const bool added = weights.residual && inputs_ == D * H;  // to the first layer's output, so it has the same layout
+    if (inputs_) input_parts_ = added ? std::vector<long>(static_cast<std::size_t>(D), H) : std::vector<long>{inputs_};
+    network_.cell = weights.cell;
+    network_.directions = static_cast<int>(D);
+    network_.hidden = static_cast<int>(padded(H, kernels_.lanes));
+    network_.columns = padded(H, kernels_.lanes) * weight_blocks(weights.cell);
+    for (const long part : input_parts_) network_.seen += static_cast<int>(padded(part, kernels_.lanes));
+    network_.dense = weights.dense;
+    network_.pooling = weights.pooling;
+    const auto depth = weights.parts.size() / static_cast<std::size_t>(D);
+    std::vector<long> parts = input_parts_;
+    for (std::size_t i = 0; i < depth; ++i) {
+        add_layer(weights, i, parts);
+        layers_.back().adds_input = weights.residual && (i > 0 || added);
+        if (!weights.dense) parts.clear();
+        parts.insert(parts.end(), static_cast<std::size_t>(D), H);
+    }
+    network_.layers = static_cast<int>(depth);
+    network_.layer = layers_.data();
+    add_ends(weights);
+}
+
+Encoder::~Encoder() = default;
+
+void Encoder::add_layer(const EncoderWeights& weights, std::size_t depth, const std::vector<long>& parts) {
+    const std::string name = "layer " + std::to_string(depth + 1);
+    const int blocks = weight_blocks(weights.cell);
+    const long H = hidden_, rows = blocks * H, seen = std::accumulate(parts.begin(), parts.end(), 0L);
+    EncoderLayer layer{};
+    for (int side = 0; side < network_.directions; ++side) {
+        const DirectionWeights& from = weights.parts[depth * static_cast<std::size_t>(network_.directions) + static_cast<std::size_t>(side)];
+        EncoderDirection& to = layer.direction[side];
+        const bool tabled = depth == 0 && ids_ > 0;
+        require((from.table != nullptr) == tabled && static_cast<bool>(from.input) != tabled, name);
+        require(from.hidden && from.hidden.rows == rows && from.hidden.columns == H, name);
+        require(from.bias && (weights.cell != Cell::gru || from.hidden_bias), name);
+        if (tabled) {
+            to.table = keep_rows(from.table, ids_, blocks, H);
+        } else {
+            require(from.input.rows == rows && from.input.columns == seen, name);
+            to.input = keep(from.input, blocks, parts);
+        }
+        to.hidden = keep(from.hidden, blocks, {H});
+        to.bias = keep_rows(from.bias, 1, blocks, H);
+        if (weights.cell == Cell::gru) to.hidden_bias = keep_rows(from.hidden_bias, 1, 1, H);
+    }
+    layers_.push_back(layer);
+}
+
+void Encoder::add_ends(const EncoderWeights& weights) {
+    const std::vector<long> parts(static_cast<std::size_t>(network_.directions), hidden_);
+    width_ = static_cast<long>(network_.directions) * hidden_;
+    require((weights.pooling == Pooling::attention) == static_cast<bool>(weights.query), "the pooling");
+    if (weights.query) {
+        require(weights.query.columns == width_ && weights.query_bias && weights.query_vector, "the pooling");
+        network_.query = keep(weights.query, 1, parts);
+        network_.query_bias = keep_rows(weights.query_bias, 1, 1, weights.query.rows);
+        network_.query_vector = keep_rows(weights.query_vector, 1, 1, weights.query.rows);
+    }
+    if (!weights.head) return;
+    require(weights.head.columns == width_ && weights.head_bias, "the output layer");
+    network_.head = keep(weights.head, 1, parts);
+    network_.head_bias = keep_rows(weights.head_bias, 1, 1, weights.head.rows);
+    width_ = weights.head.rows;
+}
+
+Matrix Encoder::keep(const Plain& from, int blocks, const std::vector<long>& parts) {
+    products_ += from.rows * from.columns;
+    return matrices_.emplace_back(from, blocks, parts, kernels_.lanes).matrix();
+}
+
+const float* Encoder::keep_rows(const float* from, long rows, int blocks, long units) {
+    return rows_.emplace_back(pack_rows(from, rows, blocks, units, kernels_.lanes));
+}
+
+// --- Room -----------------------------------------------------------------------------------------------------------
+
+// Memory that grows and is used again: what a call would ask the system for costs as much as some answers.
+class Encoder::Room {
+  public:
+    EncoderWork work{};
+    std::vector<int> lengths, offsets, ids;
+
+    void prepare(const Encoder& encoder, int threads) {
+        const EncoderNetwork& network = encoder.network_;
+        const int lanes = encoder.kernels_.lanes;
+        const long rows = offsets.back(), texts = static_cast<long>(lengths.size());
+        const long width = static_cast<long>(network.directions) * network.hidden;
+        const bool pooled = encoder.pooled(), dense = network.dense;
+        work.texts = static_cast<int>(texts);
+        work.steps = static_cast<int>(offsets.size()) - 1;
+        work.lengths = lengths.data();
+        work.offsets = offsets.data();
+        work.seen_stride = network.seen + (dense ? network.layers * width : 0);
+        used_ = 0;
+        work.seen = floats(rows * work.seen_stride);
+        for (int i = 0; i < 2; ++i) {
+            const bool there = i < network.directions;
+            work.outputs[i] = floats(dense || i >= network.layers ? 0 : rows * width);
+            work.gates[i] = floats(there && (network.seen || network.layers > 1) ? rows * network.columns : 0);
+            work.c[i] = floats(there && network.cell == Cell::lstm ? texts * network.hidden : 0);
+        }
+        work.queries = floats(network.query ? rows * padded(network.query.units, lanes) : 0);
+        work.pooled = floats(pooled ? texts * width : 0);
+        work.result = floats(network.head ? (pooled ? texts : rows) * padded(network.head.units, lanes) : 0);
+        prepare_threads(std::max<long>(work.seen_stride, width), lanes, threads);
+    }
+
+    long bytes() const {
+        return std::accumulate(sizes_.begin(), sizes_.end(), 0L) * static_cast<long>(sizeof(float));
+    }
+
+  private:
+    void prepare_threads(long longest, int lanes, int threads) {
+        for (long done = static_cast<long>(scratch_.size()); done < threads; ++done) {
+            StreamScratch& each = scratch_.emplace_back();
+            for (int which = 0; which < 2; ++which) {
+                each.sums[which] = kept_.emplace_back(kStreamChunk * 4L * lanes).get();
+                each.scale[which] = kept_.emplace_back(kStreamChunk).get();
+                each.bytes[which] = bytes_.emplace_back(kStreamChunk * longest).get();
+            }
+        }
+        work.scratch = scratch_.data();
+        work.barrier = barriers_;
+    }
+
+    // The next buffer, in the same order in every call. What lies in the padding is zero from the beginning, and stays so.
+    float* floats(long count) {
+        if (used_ == buffers_.size()) {
+            buffers_.emplace_back();
+            sizes_.push_back(0);
+        }
+        if (sizes_[used_] < count) {
+            sizes_[used_] = count + count / 2;
+            buffers_[used_] = Buffer<float>(sizes_[used_]);
+        }
+        return buffers_[used_++];
+    }
+
+    std::size_t used_ = 0;
+    std::vector<Buffer<float>> buffers_, kept_;
+    std::vector<long> sizes_;
+    std::vector<Buffer<std::uint8_t>> bytes_;
+    std::vector<StreamScratch> scratch_;
+    Barrier barriers_[3];
+};
+
+class Encoder::Lease {
+  public:
+    explicit Lease(const Encoder& encoder) : encoder_(encoder) {
+        const std::lock_guard<std::mutex> locked(encoder.lock_);
+        if (encoder.rooms_.empty()) {
+            room_ = std::make_unique<Room>();
+        } else {
+            room_ = std::move(encoder.rooms_.back());
+            encoder.rooms_.pop_back();
+        }
+    }
+    ~Lease() {
+        if (room_->bytes() > kRoomBytes) return;
+        const std::lock_guard<std::mutex> locked(encoder_.lock_);
+        encoder_.rooms_.push_back(std::move(room_));
+    }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    Room* operator->() const { return room_.get(); }
+
+  private:
+    const Encoder& encoder_;
+    std::unique_ptr<Room> room_;
+};
+
+// --- Reading --------------------------------------------------------------------------------------------------------
+
+struct Encoder::Plan {
+    std::vector<int> order;    // numbers of texts, the longest first
+    std::vector<long> starts;  // of each text: its first row; and how many rows there are
+
+    explicit Plan(const Texts& texts) : order(static_cast<std::size_t>(texts.count)), starts(1, 0) {
+        std::iota(order.begin(), order.end(), 0);
+        std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return texts.lengths[a] > texts.lengths[b]; });
+        for (int i = 0; i < texts.count; ++i) starts.push_back(starts.back() + texts.lengths[i]);
+    }
+
+    // Texts that are read side by side. A few are dealt out, so that every thread has long and short ones; of many, those
+    // of like length stay together.
+    std::vector<std::vector<int>> groups(const Texts& texts, int threads) const {
+        const auto count = static_cast<std::size_t>(threads);
+        std::vector<std::vector<int>> found;
+        if (starts.back() <= kRows * threads && order.size() <= count * kStreamChunk) {
+            found.resize(std::min(count, order.size()));
+            for (std::size_t i = 0; i < order.size(); ++i) found[i % found.size()].push_back(order[i]);
+            return found;
+        }
+        const std::size_t rounds = (order.size() + count * kStreamChunk - 1) / (count * kStreamChunk);
+        const std::size_t most = (order.size() + rounds * count - 1) / (rounds * count);  // so that all have as many
+        long rows = 0;
+        for (const int text : order) {
+            rows += texts.lengths[text];
+            if (found.empty() || rows > kRows || found.back().size() == most) {
+                found.emplace_back();
+                rows = texts.lengths[text];
+            }
+            found.back().push_back(text);
+        }
+        return found;
+    }
+};
+
+int Encoder::threads_for(long rows, int most) const {
+    const long worth = products_ * rows / kProductsWorthACore;
+    return static_cast<int>(worth < 1 ? 1 : worth < most ? worth : most);
+}
+
+// With few texts the threads share the units of each; with more, each thread has texts of its own and waits for nobody.
+void Encoder::run(const Texts& texts, float* answers, int threads) const {
+    const Plan plan(texts);
+    threads = threads_for(plan.starts.back(), threads);
+    if (texts.count < 2 * threads && texts.count <= kStreamChunk) return read(texts, plan, plan.order, answers, threads);
+    const auto groups = plan.groups(texts, threads);
+    std::atomic<std::size_t> next{0};
+    std::exception_ptr failure;  // memory that is not there: told by the caller's thread
+    auto body = [&](int, int) {
+        try {
+            for (std::size_t i = next++; i < groups.size(); i = next++) read(texts, plan, groups[i], answers, 1);
+        } catch (...) {
+            const std::lock_guard<std::mutex> locked(lock_);
+            failure = std::current_exception();
+        }
+    };
+    parallel(static_cast<int>(std::min<std::size_t>(groups.size(), static_cast<std::size_t>(threads))), body);
+    if (failure) std::rethrow_exception(failure);
+}
+
+void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>& chosen, float* answers, int threads) const {
+    const Lease room(*this);
+    const int lanes = kernels_.lanes, count = static_cast<int>(chosen.size());
+    room->lengths.clear();
+    for (const int text : chosen) room->lengths.push_back(texts.lengths[text]);
+    room->offsets.assign(1, 0);
+    for (int t = 0, there = count; t < room->lengths.front(); ++t) {
+        while (room->lengths[static_cast<std::size_t>(there - 1)] <= t) --there;
+        room->offsets.push_back(room->offsets.back() + there);
+    }
+    room->prepare(*this, threads);
+    room->ids.resize(static_cast<std::size_t>(room->offsets.back()));
+    EncoderWork& work = room->work;
+    work.ids = room->ids.data();
+    const auto copy = [](float* to, const float* from, long numbers) {
+        std::memcpy(to, from, static_cast<std::size_t>(numbers) * sizeof(float));
+    };
+    const auto for_rows = [&](auto take) {  // take(row here, row among those of the call)
+        for (int i = 0; i < count; ++i)
+            for (int t = 0; t < work.lengths[i]; ++t)
+                take(work.offsets[t] + i, plan.starts[static_cast<std::size_t>(chosen[static_cast<std::size_t>(i)])] + t);
+    };
+    for_rows([&](long row, long given) {
+        if (texts.ids) {
+            room->ids[static_cast<std::size_t>(row)] = texts.ids[given];
+            return;
+        }
+        float* to = work.seen + row * work.seen_stride;
+        const float* from = texts.vectors + given * inputs_;
+        for (const long part : input_parts_) {
+            copy(to, from, part);
+            to += padded(part, lanes);
+            from += part;
+        }
+    });
+    auto body = [&](int index, int members) { kernels_.encode(network_, work, index, members); };
+    parallel(threads, body);
+    const long width = static_cast<long>(network_.directions) * network_.hidden;
+    const float* output = network_.dense ? work.seen + network_.seen + (network_.layers - 1) * width
+                                         : work.outputs[(network_.layers - 1) % 2];
+    const float* from = network_.head ? work.result : pooled() ? work.pooled : output;
+    const long stride = network_.head ? padded(width_, lanes) : pooled() || !network_.dense ? width : work.seen_stride;
+    const long size = network_.head ? width_ : hidden_;  // without a head the directions are padded each by itself
+    const auto answer = [&](long row, long place) {
+        for (long part = 0; part * size < width_; ++part)
+            copy(answers + place * width_ + part * size, from + row * stride + part * network_.hidden, size);
+    };
+    if (!pooled()) return for_rows(answer);
+    for (int i = 0; i < count; ++i) answer(i, chosen[static_cast<std::size_t>(i)]);
+}
+
+}  // namespace elman

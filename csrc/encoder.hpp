@@ -1,0 +1,83 @@
+// A trained network that reads whole texts: packed, never changed again, and used by several threads of a program at once.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "barrier.hpp"
+#include "encode.hpp"
+#include "packed.hpp"
+
+namespace elman {
+
+// The weights of one direction of a layer as they come in: PyTorch's order of gates, row-major.
+struct DirectionWeights {
+    Plain input;       // gates*H x what the layer sees; none where there is a table
+    Plain hidden;      // gates*H x H
+    const float* bias = nullptr;         // gates*H
+    const float* table = nullptr;        // ids x gates*H; first layer only
+    const float* hidden_bias = nullptr;  // H; GRU only
+};
+
+struct EncoderWeights {
+    Cell cell;
+    int hidden, directions;
+    int inputs, ids;                           // size of the vectors that are read, or how many ids there are; the other is 0
+    bool residual, dense;
+    std::vector<DirectionWeights> parts;       // layer by layer, both directions of each
+    Pooling pooling;
+    Plain query;                               // attention: D*H columns
+    const float* query_bias = nullptr;
+    const float* query_vector = nullptr;
+    Plain head;                                // C x D*H; none without
+    const float* head_bias = nullptr;
+};
+
+// The texts of one call: their rows lie one after the other, the vectors or ids of the first text, then those of the next.
+struct Texts {
+    int count;
+    const int* lengths;  // each above zero
+    const float* vectors;
+    const int* ids;
+};
+
+class Encoder {
+  public:
+    // Copies all that it needs. The kernels are those in use now. Throws std::invalid_argument where shapes do not fit.
+    explicit Encoder(const EncoderWeights& weights);
+    ~Encoder();
+
+    int inputs() const { return inputs_; }
+    int ids() const { return ids_; }
+    bool pooled() const { return network_.pooling != Pooling::steps; }
+    long width() const { return width_; }  // numbers of an answer: one for each text where it is pooled, else for each row
+
+    // Writes the answers, texts and rows in the order in which they came.
+    void run(const Texts& texts, float* answers, int threads) const;
+
+  private:
+    struct Plan;  // the texts of a call, longest first
+    class Room;   // the memory in which some texts are read
+    class Lease;  // a room while it is in use
+
+    void add_layer(const EncoderWeights& weights, std::size_t depth, const std::vector<long>& parts);
+    void add_ends(const EncoderWeights& weights);
+    Matrix keep(const Plain& from, int blocks, const std::vector<long>& parts);
+    const float* keep_rows(const float* from, long rows, int blocks, long units);
+    int threads_for(long rows, int most) const;
+    void read(const Texts& texts, const Plan& plan, const std::vector<int>& chosen, float* answers, int threads) const;
+
+    const Kernels& kernels_;
+    EncoderNetwork network_{};
+    int hidden_, inputs_, ids_;
+    long width_, products_ = 0;  // products: multiplications of a row
+    std::vector<long> input_parts_;
+    std::vector<EncoderLayer> layers_;
+    std::vector<PackedMatrix> matrices_;
+    std::vector<Buffer<float>> rows_;
+    mutable std::mutex lock_;
+    mutable std::vector<std::unique_ptr<Room>> rooms_;  // those that are not in use
+};
+
+}  // namespace elman

@@ -1,0 +1,109 @@
+// What Python hands over, checked: arrays of the right type and size, so that no kernel reads what is not there.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "packed.hpp"
+
+namespace elman {
+
+namespace nb = nanobind;
+
+using Array = nb::ndarray<nb::device::cpu>;
+using Ids = nb::ndarray<const int, nb::device::cpu, nb::c_contig>;
+
+[[noreturn]] inline void refuse(const std::string& why) { throw std::invalid_argument(why); }
+
+// A dictionary of sizes and arrays. The arrays are kept as long as it lives.
+class Given {
+  public:
+    explicit Given(const nb::dict& values) : values_(values) {}
+
+    int size(const char* name) const { return nb::cast<int>(get(name)); }
+    bool flag(const char* name) const { return nb::cast<bool>(get(name)); }
+    std::string text(const char* name) const { return nb::cast<std::string>(get(name)); }
+
+    // Exactly `count` numbers, or null where there is None.
+    const float* numbers(const char* name, long count) {
+        const nb::object value = get(name);
+        if (value.is_none()) return nullptr;
+        const Array array = keep<float>(name, value);
+        if (static_cast<long>(array.size()) != count)
+            refuse(std::string(name) + " should have " + std::to_string(count) + " numbers");
+        return static_cast<const float*>(array.data());
+    }
+
+    // A matrix of float32, or a pair of an int8 matrix and a scale for each of its rows; empty where there is None.
+    Plain matrix(const char* name) {
+        const nb::object value = get(name);
+        if (value.is_none()) return {};
+        Plain plain;
+        const bool pair = nb::isinstance<nb::tuple>(value);
+        const Array array = pair ? keep<std::int8_t>(name, value[0]) : keep<float>(name, value);
+        if (array.ndim() != 2 || array.size() == 0) refuse(std::string(name) + " should be a matrix");
+        plain.rows = static_cast<long>(array.shape(0));
+        plain.columns = static_cast<long>(array.shape(1));
+        if (pair) {
+            plain.bytes = static_cast<const std::int8_t*>(array.data());
+            const Array scale = keep<float>(name, value[1]);
+            if (static_cast<long>(scale.size()) != plain.rows) refuse(std::string(name) + " should have a scale a row");
+            plain.scale = static_cast<const float*>(scale.data());
+        } else {
+            plain.numbers = static_cast<const float*>(array.data());
+        }
+        return plain;
+    }
+
+  private:
+    nb::object get(const char* name) const {
+        if (!values_.contains(name)) refuse(std::string(name) + " is missing");
+        return values_[name];
+    }
+
+    template <class T>
+    Array keep(const char* name, const nb::handle& value) {
+        Array array = nb::cast<Array>(value);
+        if (array.dtype() != nb::dtype<T>()) refuse(std::string(name) + " has another type of number than it should");
+        long step = 1;
+        for (std::size_t i = array.ndim(); i-- > 0; step *= static_cast<long>(array.shape(i)))
+            if (array.shape(i) > 1 && array.stride(i) != step) refuse(std::string(name) + " should be contiguous");
+        kept_.push_back(array);
+        return array;
+    }
+
+    nb::dict values_;
+    std::vector<Array> kept_;
+};
+
+inline Cell cell_named(const std::string& name) {
+    static const std::map<std::string, Cell> cells = {
+        {"RNN_TANH", Cell::tanh_rnn}, {"RNN_RELU", Cell::relu_rnn}, {"LSTM", Cell::lstm}, {"GRU", Cell::gru}};
+    const auto cell = cells.find(name);
+    if (cell == cells.end()) refuse("cell should be RNN_TANH, RNN_RELU, LSTM or GRU");
+    return cell->second;
+}
+
+template <class T>
+nb::ndarray<nb::numpy, T> to_python(std::vector<T>&& numbers, std::vector<std::size_t> shape) {
+    auto* owned = new std::vector<T>(std::move(numbers));
+    nb::capsule owner(owned, [](void* memory) noexcept { delete static_cast<std::vector<T>*>(memory); });
+    return nb::ndarray<nb::numpy, T>(owned->data(), shape.size(), shape.data(), owner);
+}
+
+inline void check_ids(const char* what, const Ids& ids, long count, int below) {
+    if (static_cast<long>(ids.size()) != count) refuse(std::string(what) + " should be " + std::to_string(count));
+    for (std::size_t i = 0; i < ids.size(); ++i)
+        if (ids.data()[i] < 0 || ids.data()[i] >= below)
+            refuse(std::string(what) + " must lie in 0 to " + std::to_string(below - 1) + ", not " +
+                   std::to_string(ids.data()[i]));
+}
+
+}  // namespace elman

@@ -1,0 +1,208 @@
+"""The compiled encoder says what the layers say, for every cell, depth, direction, connection and pooling."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn.utils.rnn import PackedSequence, pack_sequence, pad_packed_sequence
+
+from elman import kernels
+from elman.errors import UserError
+from elman.nn.features import CharacterEncoder
+from elman.nn.pooling import POOLINGS
+from elman.nn.recurrent import Recurrent
+from elman.runtime import Encoder, encoder, encoder_refusal, quantise
+from elman.runtime.quantise import dequantise, numbers
+from elman.runtime.spelling import CompiledCharacters
+from elman.runtime.weights import tensors_of
+
+pytestmark = pytest.mark.skipif(not kernels.available(), reason="the kernels were not built")
+
+CLOSE = 2e-6  # of outputs of about 1
+
+
+class Network(nn.Module):
+    """An embedding, layers, a pooling and an output layer, as tasks have them."""
+
+    def __init__(
+        self, cell: str = "lstm", hidden: int = 13, inputs: int = 7, pooling: str = "", **options: object
+    ) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.embedding = nn.Embedding(30, inputs)
+        self.body = Recurrent(cell, inputs, hidden, **options)  # type: ignore[arg-type]
+        self.pooling = POOLINGS[pooling](self.body) if pooling else None
+        self.output = nn.Linear(self.body.output_size, 5)
+
+    @torch.no_grad()
+    def expected(self, texts: Sequence[torch.Tensor]) -> np.ndarray:
+        steps, state = self.body(pack_sequence(list(texts), enforce_sorted=False))
+        assert isinstance(steps, PackedSequence)
+        if self.pooling is not None:
+            return self.output(self.pooling(steps, state)).numpy()
+        padded, lengths = pad_packed_sequence(steps, batch_first=True)
+        return self.output(torch.cat([row[:length] for row, length in zip(padded, lengths, strict=True)])).numpy()
+
+    def encoder(self, **options: object) -> Encoder:
+        return Encoder.of(self, self.body, pooling=self.pooling, output=self.output, **options)  # type: ignore[arg-type]
+
+
+def texts_of(lengths: Sequence[int], inputs: int, seed: int = 1) -> list[torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(length, inputs, generator=generator) for length in lengths]
+
+
+def assert_same(network: Network, lengths: Sequence[int], **options: object) -> None:
+    texts = texts_of(lengths, network.body.input_size)
+    found = network.encoder(**options)(torch.cat(texts).numpy(), lengths)
+    np.testing.assert_allclose(found, network.expected(texts), atol=CLOSE, rtol=1e-5)
+
+
+@pytest.mark.parametrize("cell,nonlinearity", [("rnn", "tanh"), ("rnn", "relu"), ("lstm", "tanh"), ("gru", "tanh")])
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("layers", [1, 3])
+def test_every_cell_and_pooling(cell: str, nonlinearity: str, bidirectional: bool, layers: int) -> None:
+    for pooling in ("", *POOLINGS):
+        network = Network(
+            cell, pooling=pooling, num_layers=layers, bidirectional=bidirectional, nonlinearity=nonlinearity
+        )
+        assert_same(network, [4, 1, 9, 4])
+
+
+@pytest.mark.parametrize("connections", ["residual", "dense"])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_connections(connections: str, bidirectional: bool) -> None:
+    width = 26 if bidirectional else 13
+    for inputs, pooling in product((7, width), ("", "last", "max")):
+        network = Network(
+            "gru", 13, inputs, pooling, num_layers=2, bidirectional=bidirectional, connections=connections
+        )
+        assert_same(network, [3, 6, 1])
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    lengths=st.lists(st.integers(1, 12), min_size=1, max_size=120),
+    hidden=st.integers(1, 40),
+    threads=st.integers(1, 3),
+    pooling=st.sampled_from(["", *POOLINGS]),
+)
+def test_texts_of_any_length_and_number(lengths: list[int], hidden: int, threads: int, pooling: str) -> None:
+    assert_same(Network("lstm", hidden, 6, pooling, bidirectional=True), lengths, threads=threads)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 4])
+@pytest.mark.parametrize("lengths", [[25], [25, 1, 8], [7] * 9, [3, 30] * 60])
+def test_threads_share_the_work(threads: int, lengths: list[int]) -> None:
+    """Large enough for several threads: teams that share units, and texts that are dealt out."""
+    network = Network("lstm", 96, 64, "attention", num_layers=2, bidirectional=True)
+    assert_same(network, lengths, threads=threads)
+    assert_same(Network("gru", 130, 64), lengths, threads=threads)
+
+
+@pytest.mark.parametrize("name", kernels.instruction_sets())
+def test_every_instruction_set(name: str) -> None:
+    best = kernels.instruction_set()
+    kernels.use(name)
+    try:
+        assert_same(Network("lstm", 21, 9, "mean", num_layers=2, bidirectional=True), [5, 1, 12])
+        assert_same(Network("gru", 21, 9), [5, 1, 12])
+    finally:
+        kernels.use(best or name)
+
+
+@pytest.mark.parametrize("table", [True, False])
+@pytest.mark.parametrize("connections", ["plain", "residual", "dense"])
+def test_ids_of_an_embedding(table: bool, connections: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not table:
+        monkeypatch.setattr(encoder, "TABLE_BYTES", 0)
+    network = Network("lstm", 13, 26, "last", bidirectional=True, connections=connections)
+    ids = torch.tensor([3, 29, 0, 3, 7])
+    found = network.encoder(embedding=network.embedding)(ids.numpy(), [4, 1])
+    vectors = network.embedding(ids).detach()
+    np.testing.assert_allclose(found, network.expected([vectors[:4], vectors[4:]]), atol=CLOSE)
+    for wrong in ([3, 30], [-31, 3]):
+        with pytest.raises(UserError):
+            network.encoder(embedding=network.embedding)(np.array(wrong), [2])
+
+
+@pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
+def test_int8_is_close_to_the_rounded_weights(cell: str) -> None:
+    network = Network(cell, 40, 24, "attention", num_layers=2, bidirectional=True)
+    arrays = quantise({name: numbers(tensor) for name, tensor in tensors_of(network).items()})
+    texts = texts_of([8, 3, 1], 24)
+    found = network.encoder(arrays=arrays)(torch.cat(texts).numpy(), [8, 3, 1])
+    network.load_state_dict({name: torch.from_numpy(array) for name, array in dequantise(arrays).items()})
+    expected = network.expected(texts)
+    assert not np.array_equal(found, expected)  # what is multiplied is rounded too
+    np.testing.assert_allclose(found, expected, atol=0.03)
+
+
+def test_int8_says_the_same_whatever_stands_beside_a_text() -> None:
+    network = Network("lstm", 40, 24, "max", bidirectional=True)
+    arrays = quantise({name: numbers(tensor) for name, tensor in tensors_of(network).items()})
+    texts, lengths = texts_of([5, 9, 2, 9, 1], 24), [5, 9, 2, 9, 1]
+    compiled = network.encoder(arrays=arrays)
+    together = compiled(torch.cat(texts).numpy(), lengths)
+    alone = [compiled(text.numpy(), [length]) for text, length in zip(texts, lengths, strict=True)]
+    assert np.array_equal(together, np.concatenate(alone))
+
+
+def test_several_threads_of_a_program_may_use_one() -> None:
+    network = Network("lstm", 64, 32, bidirectional=True)
+    compiled = network.encoder(threads=2)
+    works = [
+        ([length] * (1 + length % 3), texts_of([length] * (1 + length % 3), 32, length)) for length in range(1, 25)
+    ]
+
+    def work(place: int) -> np.ndarray:
+        lengths, texts = works[place % len(works)]
+        return compiled(torch.cat(texts).numpy(), lengths)
+
+    expected = [work(place) for place in range(len(works))]
+    with ThreadPoolExecutor(4) as pool:
+        for place, found in enumerate(pool.map(work, range(200))):
+            np.testing.assert_allclose(found, expected[place % len(works)], atol=CLOSE)
+
+
+def test_characters_of_words() -> None:
+    torch.manual_seed(0)
+    characters = CharacterEncoder(30, 4, 5).eval()
+    spelled, lengths = torch.randint(30, (40, 9)), torch.randint(1, 10, (40,))
+    with torch.no_grad():
+        expected = characters(spelled, lengths, torch.arange(40))
+    found = CompiledCharacters(characters, characters)(spelled.numpy(), lengths.numpy())
+    np.testing.assert_allclose(found, expected.numpy(), atol=CLOSE)
+
+
+@pytest.mark.parametrize(
+    "body,reason",
+    [
+        (Recurrent("mut2", 3, 5), "cell is mut2"),
+        (Recurrent("rnn", 3, 5, nonlinearity="logistic"), "cell is logistic rnn"),
+        (Recurrent("lstm", 3, 5, proj_size=2), "projection"),
+        (Recurrent("gru", 3, 5, bidirectional=True, merge="mean"), "mean"),
+        (Recurrent("gru", 3, 5, learned_state=True), "learned"),
+        (Recurrent("gru", 3, 5).double(), "float64"),
+    ],
+)
+def test_what_it_cannot_run_is_said_in_a_sentence(body: Recurrent, reason: str) -> None:
+    assert reason in (encoder_refusal(body) or "")
+    with pytest.raises(UserError, match=reason):
+        Encoder.of(nn.ModuleDict({"body": body}), body)
+
+
+def test_wrong_input_is_told_and_never_read() -> None:
+    compiled = Network("gru", 6, 4).encoder()
+    vectors = np.zeros((5, 4), np.float32)
+    wrong = ((vectors, [6]), (vectors, [5, 0]), (vectors, []), (vectors[:, :3], [5]), (vectors[0], [1]))
+    for inputs, lengths in wrong:
+        with pytest.raises(UserError):
+            compiled(inputs, lengths)
+    assert compiled(vectors, [2, 3]).shape == (5, 5)

@@ -1,0 +1,48 @@
+"""Words that were met before are not made again, and those kept stay few."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from elman.runtime import words
+from elman.runtime.words import KnownWords
+
+
+def lengths_of(made: list[list[str]]) -> KnownWords:
+    def make(new: list[str]) -> np.ndarray:
+        made.append(new)
+        return np.array([[len(word), ord(word[0])] for word in new], np.float32)
+
+    return KnownWords(make)
+
+
+def test_a_word_is_made_once() -> None:
+    made: list[list[str]] = []
+    known = lengths_of(made)
+    known(["b", "aa", "b"])
+    assert known(["aa", "ccc", "b"]).tolist() == [[2, 97], [3, 99], [1, 98]]
+    assert made == [["b", "aa"], ["ccc"]]
+
+
+def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "KEPT", 10)
+    made: list[list[str]] = []
+    known = lengths_of(made)
+    for first in range(0, 100, 4):
+        tokens = ["x" * (first + i + 1) for i in range(4)]
+        assert known(tokens)[:, 0].tolist() == [len(token) for token in tokens]
+        assert len(known._rows) <= 10
+    many = ["y" * (i + 1) for i in range(30)]  # more than are kept, in one call
+    assert known(many)[:, 0].tolist() == [len(token) for token in many]
+
+
+def test_threads_get_their_own_words() -> None:
+    known = lengths_of([])
+
+    def ask(seed: int) -> bool:
+        tokens = [chr(97 + (seed * i) % 26) * (1 + i % 7) for i in range(50)]
+        return known(tokens).tolist() == [[len(token), ord(token[0])] for token in tokens]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(ask, range(200)))
