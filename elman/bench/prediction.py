@@ -72,6 +72,8 @@ class Case:
             )
             speller = Speller.fit(words, prefixes=(2, 3), suffixes=(1, 2, 3, 4))
             network = TagNetwork(settings, speller, TAGS).eval()
+            with torch.no_grad():  # as in a text, most words belong to no span
+                network.scores.bias[TAGS.index("O")] += 0.15
             return TagModel(settings, speller, network, TAGS, "BIO", MostFrequentTag({}, "O"))
         chosen = ClassifierSettings(cell="lstm", hidden=self.hidden, embedding=EMBEDDING)
         text = TextSettings(kind="words")
