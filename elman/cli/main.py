@@ -36,7 +36,7 @@ def _options(
     pass
 
 
-COMMANDS = "train evaluate predict generate explain compare export data bench doctor demo"
+COMMANDS = "train evaluate predict rerank generate explain compare export data bench doctor demo"
 for module in COMMANDS.split():
     import_module(f"elman.cli.{module}").add_to(app)
 

@@ -5,11 +5,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from elman.errors import UserError
+
+if TYPE_CHECKING:
+    from elman.tasks import Translator
+    from elman.tasks.translate import NoisyChannel
 
 PLAIN_SECONDS = 10.0  # off a terminal, at most one line in so many seconds
 
@@ -38,6 +42,13 @@ def predict(
     alignments: bool = typer.Option(False, "--alignments", help="Translators: which token comes from which (0-0 1-2)."),
     search: list[str] = typer.Option([], "--search", help="Translators: name=value, any other option of the search."),
     ensemble: list[Path] = typer.Option([], "--ensemble", help="Translators: a further model to average with."),
+    channel: Path | None = typer.Option(
+        None, "--channel", help="Translators: one the other way, to rerank by; see --lm."
+    ),
+    lm: Path | None = typer.Option(None, "--lm", help="Translators: a language model of the target, to rerank by."),
+    channel_weights: str | None = typer.Option(
+        None, "--channel-weights", help="Of the reranking, name=value,...; elman rerank finds them."
+    ),
 ) -> None:
     """Predict for every record of a file or of standard input, in order."""
     from elman.corpora.lines import read_lines
@@ -51,10 +62,12 @@ def predict(
     if not isinstance(found, Predictor):
         raise UserError(f"{model} holds a model that predicts no labels: use it with  elman generate {model}")
     asked = _search(beam, n_best, prefix, require, forbid, alignments, search)
+    beside = {"ensemble": ensemble, "channel": channel, "lm": lm, "channel_weights": channel_weights}
+    others = {name: value for name, value in beside.items() if value}
     if isinstance(found, Translator):
-        found = found.beside(*(load(other, "translate") for other in ensemble)) if ensemble else found
-    elif asked or ensemble:
-        raise UserError(f"{model} is no translator: leave --{next(iter(asked), 'ensemble').replace('_', '-')} out")
+        found = _together(found, ensemble, channel, lm, channel_weights)
+    elif asked or others:
+        raise UserError(f"{model} is no translator: leave --{next(iter(asked | others)).replace('_', '-')} out")
     piped = str(data) == "-"
     with _Progress(None if piped else data) as progress:
         bad = BadRecords("skip" if on_error == "skip" else "fail", progress.say)
@@ -80,6 +93,22 @@ def predict(
             progress.say(f"{bad.count} line{'s' if bad.count != 1 else ''} skipped")
 
 
+def _together(
+    model: "Translator", ensemble: list[Path], channel: Path | None, lm: Path | None, weights: str | None
+) -> "Translator | NoisyChannel":
+    """A translator with the models that help it."""
+    from elman.cli.rerank import open_channel
+    from elman.tasks import load
+
+    if ensemble:
+        model = model.beside(*(load(other, "translate") for other in ensemble))
+    if channel is None and lm is None and weights is None:
+        return model
+    if channel is None or lm is None:
+        raise UserError("reranking needs a model the other way and a language model: give both --channel and --lm")
+    return open_channel(model, channel, lm, weights)
+
+
 def _search(
     beam: int | None,
     n_best: int | None,
@@ -93,9 +122,7 @@ def _search(
     from elman.train.recipe import apply_overrides
 
     named = {"beam": beam, "n_best": n_best, "prefix": prefix, "require": require, "forbid": forbid}
-    given = {name: value for name, value in named.items() if value}
-    if beam == 0:  # to be refused in words
-        given["beam"] = 0
+    given = {name: value for name, value in named.items() if value is not None and value != []}
     return given | ({"alignments": True} if alignments else {}) | apply_overrides({}, settings)
 
 

@@ -76,6 +76,10 @@ class ExampleBatches(Generic[B]):
             yield group[first : first + size]
             first += size
 
+    def __len__(self) -> int:
+        """Batches of this epoch."""
+        return len(self._batches)
+
     @property
     def progress(self) -> float:
         """Epochs gone by."""

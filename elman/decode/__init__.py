@@ -6,6 +6,7 @@ search goes and what may be asked of it in `docs/search.md`.
 
 from elman.decode.beam import Beam
 from elman.decode.control import Control
+from elman.decode.ended import NothingFound
 from elman.decode.ensemble import Ensemble
 from elman.decode.exhaustive import Scored, exhaustive
 from elman.decode.forced import forced_log_probs
@@ -25,6 +26,7 @@ __all__ = [
     "Control",
     "Ensemble",
     "Hypothesis",
+    "NothingFound",
     "Sampling",
     "Scored",
     "SearchTree",

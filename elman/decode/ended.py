@@ -8,6 +8,17 @@ from elman.decode.trace import Trace
 from elman.errors import UserError
 
 
+class NothingFound(UserError):
+    """No hypothesis of sentence `row`, from 0, keeps to all that is asked of it."""
+
+    def __init__(self, row: int) -> None:
+        super().__init__(
+            f"sentence {row + 1} has no sequence in the beam that keeps to all that is asked of "
+            "it: ask for less, or give it a greater length or a larger beam"
+        )
+        self.row = row
+
+
 class Ended:
     """What was set aside, for all R sentences: `counts` (R) of finished ones, `threshold` (R) for the n best.
 
@@ -60,10 +71,7 @@ class Ended:
         order = np.lexsort((-scores, rows))  # M; sentence by sentence, best first
         counts = np.bincount(rows, minlength=len(self.counts))  # R
         if not counts.all():
-            raise UserError(
-                f"sentence {int(counts.argmin()) + 1} has no sequence in the beam that keeps to all that is asked of "
-                "it: ask for less, or give it a greater length or a larger beam"
-            )
+            raise NothingFound(int(counts.argmin()))
         rank = np.arange(len(order)) - (counts.cumsum() - counts)[rows[order]]  # M
         chosen = order[rank < self.best.shape[1]]
         found: list[list[Hypothesis]] = [[] for _ in self.counts]

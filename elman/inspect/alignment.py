@@ -1,10 +1,12 @@
 """The picture of an attention: a row for each word that was written, a column for each word that was read."""
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from elman.errors import UserError
 from elman.files import write_aside
 
 CELL = 0.32  # inches
@@ -17,6 +19,8 @@ def draw_alignment(weights: np.ndarray, source: Sequence[str], target: Sequence[
 
     if weights.shape != (len(target), len(source)):
         raise ValueError(f"{len(target)} x {len(source)} tokens but weights of {weights.shape}")
+    if not weights.size:
+        raise UserError("there is nothing to draw: one of the two texts has no tokens")
     sizes = [min(LARGEST, 1.2 + CELL * max(len(tokens), 4)) for tokens in (source, target)]
     figure = Figure(figsize=(sizes[0], sizes[1]), layout="constrained")
     axes = figure.add_subplot()
@@ -27,7 +31,8 @@ def draw_alignment(weights: np.ndarray, source: Sequence[str], target: Sequence[
     axes.tick_params(length=0)
     for side in axes.spines.values():
         side.set_visible(False)
-    with write_aside(path) as aside:
+    with write_aside(path) as aside, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box is drawn in its place
         figure.savefig(aside, format="png", dpi=120)
 
 

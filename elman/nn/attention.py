@@ -174,8 +174,8 @@ class LocationAttention(Attention):
     There is a vector w_j for each of the first `longest` places, and none for those after them.
 
     >>> attention = LocationAttention(4, 6, longest=3)
-    >>> attention(torch.zeros(1, 1, 4), torch.zeros(1, 5, 6), torch.zeros(1, 5, dtype=torch.bool))
-    tensor([[[0.3333, 0.3333, 0.3333, 0.0000, 0.0000]]], grad_fn=<SoftmaxBackward0>)
+    >>> attention(torch.zeros(1, 1, 4), torch.zeros(1, 5, 6), torch.zeros(1, 5, dtype=torch.bool)).detach()
+    tensor([[[0.3333, 0.3333, 0.3333, 0.0000, 0.0000]]])
     """
 
     def __init__(self, query_size: int, memory_size: int, longest: int) -> None:

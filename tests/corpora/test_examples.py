@@ -29,6 +29,41 @@ def test_an_epoch_has_every_example_once(lengths: list[int], size: int, seed: in
         assert sorted(seen) == list(range(len(lengths)))
 
 
+@given(st.lists(st.tuples(st.integers(1, 50), st.integers(1, 9)), min_size=1, max_size=70), st.integers(1, 200))
+def test_batches_by_tokens_are_no_larger_than_asked(lengths: list[tuple[int, int]], tokens: int) -> None:
+    source = ExampleBatches(np.array(lengths), None, lambda rows: rows.tolist(), tokens=tokens, seed=2)
+    seen: list[int] = []
+    for _ in range(len(source)):
+        batch = next(source)
+        most = max(lengths[row][0] for row in batch)
+        assert len(batch) == 1 or len(batch) * most <= tokens  # padding included
+        assert [lengths[row] for row in batch] == sorted(lengths[row] for row in batch)
+        seen += batch
+    assert sorted(seen) == list(range(len(lengths))) and source.progress == 1
+
+
+def test_batches_by_tokens_are_taken_up_again() -> None:
+    lengths = np.random.default_rng(1).integers(1, 40, (300, 2))
+
+    def fresh() -> ExampleBatches[list[int]]:
+        return ExampleBatches(lengths, None, lambda rows: rows.tolist(), tokens=100, seed=1)
+
+    source, again = fresh(), fresh()
+    for _ in range(len(source) + 7):
+        next(source)
+    again.load_state_dict(source.state_dict())
+    assert [next(source) for _ in range(90)] == [next(again) for _ in range(90)]
+    full = [next(fresh_) for fresh_ in [fresh()] for _ in range(len(fresh_))]
+    sizes = [len(batch) * max(lengths[row, 0] for row in batch) for batch in full]
+    assert np.mean(sizes) > 80  # little of what is asked for is left empty
+
+
+@pytest.mark.parametrize(("size", "tokens"), [(None, None), (4, 100), (None, 0), (0, None)])
+def test_a_batch_has_one_size(size: int | None, tokens: int | None) -> None:
+    with pytest.raises(ValueError, match="cannot make batches"):
+        ExampleBatches([1, 2], size, lambda rows: rows, tokens=tokens)
+
+
 def test_batches_are_alike_in_length_and_in_another_order_each_epoch() -> None:
     lengths = list(np.random.default_rng(1).integers(1, 100, 400))
     source = batches(lengths, 8, seed=1)

@@ -6,7 +6,7 @@ model.score("To be, or not to be")
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -142,14 +142,34 @@ class LanguageModel:
 
     # Scoring
 
-    def log_probs(self, ids: Ids, tower: int = 0) -> np.ndarray:
+    def log_probs(self, ids: Ids, tower: int = 0, reading: Reading | None = None) -> np.ndarray:
         """The log-probability of every token of encoded text, in the order of the text."""
         backward = tower == 1 or self.settings.direction == "backward"
+        reading = reading or self.reading
         if isinstance(self.engine, KneserNey):
-            return self.engine.log_probs(ids.read(0, len(ids)), self.reading.documents(ids))
+            return self.engine.log_probs(ids.read(0, len(ids)), reading.documents(ids))
         if self.int8 is not None:
-            return text_log_probs(EngineReader(self.runtime(tower)), ids, self.reading, backward=backward)
-        return network_log_probs(self.engine, ids, self.reading, backward=backward, tower=tower)
+            return text_log_probs(EngineReader(self.runtime(tower)), ids, reading, backward=backward)
+        return network_log_probs(self.engine, ids, reading, backward=backward, tower=tower)
+
+    def line_log_probs(self, texts: Sequence[str]) -> list[float]:
+        """log p of each of several lines of text, each on its own, its end counted.
+
+        A model of running text has learned that a line end stands there, one of lines the end token.
+        """
+        self._checked_label(None)
+        if not texts:
+            return []
+        stream, end = self.reading.unit == "stream", [self.tokenizer.eos_id]
+        lines = [
+            self.tokenizer.encode(text + "\n") if stream else np.append(self.tokenizer.encode(text), end)
+            for text in texts
+        ]
+        starts = np.cumsum([0, *map(len, lines)])[:-1]
+        each = self.log_probs(
+            IdStream(np.concatenate(lines).astype(np.uint32), starts), reading=replace(self.reading, unit="line")
+        )
+        return np.add.reduceat(each, starts).tolist()  # type: ignore[no-any-return]
 
     def scores(self, ids: IdStream) -> dict[str, float]:
         """Mean loss, perplexity and bits on encoded text.

@@ -1,6 +1,8 @@
 """Translators: p(target | source), anything from a line to a line, from a recipe to a model that writes."""
 
+from elman.tasks.translate.channel import ChannelWeights, NoisyChannel
 from elman.tasks.translate.model import Translator
+from elman.tasks.translate.reranking import rerank_report
 from elman.tasks.translate.search import Search
 from elman.tasks.translate.settings import TranslateRecipe
 from elman.tasks.translate.task import evaluate, read_recipe, train
@@ -10,7 +12,9 @@ Model, Recipe = Translator, TranslateRecipe  # what `elman.tasks` calls them, wh
 
 __all__ = [
     "Alternative",
+    "ChannelWeights",
     "Model",
+    "NoisyChannel",
     "Recipe",
     "Search",
     "TranslateRecipe",
@@ -18,5 +22,6 @@ __all__ = [
     "Translator",
     "evaluate",
     "read_recipe",
+    "rerank_report",
     "train",
 ]

@@ -1,57 +1,81 @@
 """What `elman predict` prints for a translator: a translation a line, or JSON."""
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from elman.corpora.examples import in_order
 from elman.errors import UserError
 from elman.tasks.predict import PredictOptions
 from elman.tasks.texts import TextRecord, read_texts
-from elman.tasks.translate.search import Search, as_fields
+from elman.tasks.translate.search import Search
 from elman.tasks.translate.translation import Translation
 
 if TYPE_CHECKING:
     from elman.tasks.translate.model import Translator
 
 OWN = ("prefix", "require", "forbid")  # what a JSON record may say for itself
-SAMPLE = 2000  # characters that are looked at before the language is doubted
+SAMPLE, LEAST = 2000, 40  # characters that are looked at before the language is doubted: at most, at least
 STRANGE = 1.6  # times as many tokens as usual
 UNKNOWN = 0.4  # share of unknown tokens
 
+Translate = Callable[[Sequence[str], Sequence[Search]], list[Translation]]
 
-def translate_lines(model: "Translator", lines: Iterable[str], options: PredictOptions) -> Iterator[str]:
-    """A line for each text in `lines`, in their order; with `n_best` one for each translation."""
+
+def translate_lines(
+    model: "Translator", lines: Iterable[str], options: PredictOptions, translate: Translate | None = None
+) -> Iterator[str]:
+    """A line for each text in `lines`, in their order; with `n_best` one for each translation.
+
+    `translate` does the work where the model does not do it alone.
+    """
     search = Search.of(options.search)
-    watch = _Watch(model, options)
+    search.control(model.sides)  # what no line can have is said before the first is read
+    if search.n_best > 1 and search.alignments and not options.as_json:
+        raise UserError("the alignment is that of the best translation: leave n_best out, or ask for JSON")
+    watch, work = _Watch(model, options), translate or model.translate
     found = in_order(
-        (watch.see(record) for record in read_texts(lines, options)),
-        lambda record: len(record.text),
-        lambda batch: model.translate([record.text for record in batch], [_asked(one, search) for one in batch]),
+        _asked_of(model, read_texts(lines, options), search, options, watch),
+        lambda item: len(item[0].text),
+        lambda batch: work([record.text for record, _ in batch], [asked for _, asked in batch]),
         batch_size=options.window,  # the model cuts by the number of tokens
         window=options.window,
     )
-    for record, translation in found:
+    for (record, _), translation in found:
         yield from [_json(record, translation)] if options.as_json else _plain(record, translation, search)
     watch.finish()
 
 
-def _asked(record: TextRecord, search: Search) -> Search:
-    own = {name: record.fields[name] for name in OWN if name in record.fields}
-    for name, value in own.items():
-        if not isinstance(value, str if name == "prefix" else list):
-            kind = "a text" if name == "prefix" else "a list of words"
-            raise UserError(f"line {record.line}: {name!r} should be {kind}, not {value!r}")
-    return replace(search, **as_fields(own))
+def _asked_of(
+    model: "Translator", records: Iterable[TextRecord], search: Search, options: PredictOptions, watch: "_Watch"
+) -> Iterator[tuple[TextRecord, Search]]:
+    """Each record with what is asked of it; one that cannot be translated so is a bad line."""
+    for record in records:
+        try:
+            own = search.also({name: record.fields[name] for name in OWN if name in record.fields})
+            if own is not search:
+                own.control(model.sides)
+            if not len(model.sides.read(record.text)):
+                raise UserError("the text has no tokens that the model knows: give it some words")
+            model.parts(record.text, own)
+        except UserError as error:
+            options.bad(UserError(f"{options.where}:{record.line}: {error}"))
+        else:
+            watch.see(record)
+            yield record, own
 
 
 def _plain(record: TextRecord, found: Translation, search: Search) -> Iterator[str]:
     if search.n_best > 1:
         for alternative in found.n_best:
-            yield f"{record.line}\t{alternative.score:.4f}\t{alternative.text}"
+            yield f"{record.line}\t{alternative.score:.4f}\t{_one_line(alternative.text)}"
     else:
-        yield f"{found.text}\t{found.pharaoh}" if search.alignments else found.text
+        yield f"{_one_line(found.text)}\t{found.pharaoh}" if search.alignments else _one_line(found.text)
+
+
+def _one_line(text: str) -> str:
+    """Text that may have learned line ends, as one line."""
+    return text.replace("\n", " ")
 
 
 def _json(record: TextRecord, found: Translation) -> str:
@@ -63,6 +87,8 @@ def _json(record: TextRecord, found: Translation) -> str:
         "log_prob": round(found.n_best[0].log_prob, 6),
         "finished": found.n_best[0].finished,
     }
+    if found.parts > 1:
+        value["parts"] = found.parts
     if len(found.n_best) > 1:
         value["n_best"] = [
             {"translation": one.text, "score": round(one.score, 6), "log_prob": round(one.log_prob, 6)}
@@ -85,26 +111,25 @@ class _Watch:
         self.characters = self.tokens = self.unknown = self.long = 0
         self.doubted = False
 
-    def see(self, record: TextRecord) -> TextRecord:
-        """The same record, looked at."""
+    def see(self, record: TextRecord) -> None:
+        """Look at a record that will be translated."""
         ids = self.model.sides.read(record.text)
         tokens = len(ids)
         self.long += tokens > self.model.longest
         if self.long == 1 and tokens > self.model.longest:
             self.options.say(
                 f"warning: {self.options.where}:{record.line} has {tokens} tokens and the model learned from at most "
-                f"{self.model.longest}: such texts are translated in parts"
+                f"{self.model.longest}: such texts are translated in parts, cut between sentences or words"
             )
         if not self.doubted and self.characters < SAMPLE:
             self.characters, self.tokens = self.characters + len(record.text), self.tokens + tokens
             self.unknown += int((ids == self.model.sides.source.unk_id).sum())
             if self.characters >= SAMPLE:
                 self._doubt()
-        return record
 
     def finish(self) -> None:
         """What can only be said at the end."""
-        if self.characters < SAMPLE:
+        if LEAST <= self.characters < SAMPLE:
             self._doubt()
         if self.long > 1:
             self.options.say(f"{self.long:,} texts were longer than {self.model.longest} tokens")

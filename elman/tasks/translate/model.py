@@ -14,19 +14,20 @@ import numpy as np
 import torch
 
 from elman.corpora.examples import by_length, pad
-from elman.decode import Ensemble, Hypothesis, SearchTree, StepModel, beam_search, forced_log_probs, generate
+from elman.decode import Control, Ensemble, Hypothesis, NothingFound, SearchTree, StepModel, beam_search
 from elman.errors import UserError
 from elman.nn.translation import TranslationNetwork
 from elman.tasks import folder as folders
 from elman.tasks.predict import PredictOptions
 from elman.tasks.translate.batch import Batch, Ints, make_batch
+from elman.tasks.translate.drawn import drawn
 from elman.tasks.translate.lines import translate_lines
 from elman.tasks.translate.network import build_network
 from elman.tasks.translate.search import Search, limits
 from elman.tasks.translate.settings import ModelSettings, SearchSettings
 from elman.tasks.translate.sides import Sides
 from elman.tasks.translate.steps import TranslationSteps
-from elman.tasks.translate.translation import Alternative, Translation
+from elman.tasks.translate.translation import Alternative, Translation, joined
 from elman.tasks.translate.unknown import replace_unknown
 from elman.tasks.translate.windows import windows
 
@@ -96,7 +97,10 @@ class Translator:
         for other in others:
             if other.sides.to_json() != self.sides.to_json():
                 raise UserError("models of an ensemble need the same vocabularies: train them from one tokenizer.json")
-        twin = Translator(self.settings, self.search, self.sides, self.network, self.longest, self.tokens_per_character)
+            if other.settings.reverse_source != self.settings.reverse_source:
+                raise UserError("models of an ensemble must read sources alike: one has model.reverse_source")
+        longest = min(model.longest for model in (self, *others))
+        twin = Translator(self.settings, self.search, self.sides, self.network, longest, self.tokens_per_character)
         twin.recipe, twin.others = self.recipe, [*self.others, *others]
         return twin
 
@@ -120,17 +124,22 @@ class Translator:
 
     def translate(self, texts: Sequence[str], searches: Sequence[Search]) -> list[Translation]:
         """Translate texts, each with what is asked of it; those that are too long in parts."""
-        parts = [windows(text, self.longest, lambda part: len(self.sides.read(part))) for text in texts]
+        parts = [self.parts(text, search) for text, search in zip(texts, searches, strict=True)]
         pieces = [part for several in parts for part in several]
         asked = [search for several, search in zip(parts, searches, strict=True) for _ in several]
-        for several, search in zip(parts, searches, strict=True):
-            if len(several) > 1 and (search.prefix or search.require):
-                raise UserError(
-                    f"the text {several[0][:30]!r} ... has more than {self.longest} tokens: it is translated in parts, "
-                    "which cannot all have the prefix and the required words: shorten it, or leave those out"
-                )
         found = iter(self._translate(pieces, asked))
-        return [_joined(text, [next(found) for _ in several]) for text, several in zip(texts, parts, strict=True)]
+        return [joined(text, [next(found) for _ in several]) for text, several in zip(texts, parts, strict=True)]
+
+    def parts(self, text: str, search: Search) -> list[str]:
+        """A text in parts that the network is used to, mostly one; refused where they cannot be what is asked for."""
+        inside = self.settings.places is not None  # what is beyond those is never looked at
+        several = windows(text, self.longest, lambda part: len(self.sides.read(part)), inside=inside)
+        if len(several) > 1 and (search.prefix or search.require):
+            raise UserError(
+                f"the text {several[0][:30]!r} ... has more than {self.longest} tokens: it is translated in parts, "
+                "which cannot all have the prefix and the required words: shorten it, or leave those out"
+            )
+        return several
 
     def predict_lines(self, lines: Iterable[str], options: PredictOptions) -> Iterator[str]:
         """What `elman predict` prints for lines of text, of a table, or of JSON."""
@@ -139,7 +148,9 @@ class Translator:
     def tree(self, text: str, **options: Any) -> SearchTree:
         """Everything that the search for one translation looked at."""
         search, tree = Search.of(options), SearchTree()
-        self._search([self._source(text)], [search], tree)
+        if search.sampling is not None:
+            raise UserError("a text that is drawn has no tree of hypotheses: leave temperature out")
+        self._search([text], [self._source(text)], [search], tree)
         return tree
 
     def _translate(self, texts: Sequence[str], searches: Sequence[Search]) -> list[Translation]:
@@ -150,7 +161,9 @@ class Translator:
             for row in rows.tolist():
                 alike.setdefault(_settings_of(searches[row]), []).append(row)
             for group in alike.values():
-                several = self._search([sources[row] for row in group], [searches[row] for row in group])
+                several = self._search(
+                    [texts[row] for row in group], [sources[row] for row in group], [searches[row] for row in group]
+                )
                 for row, hypotheses in zip(group, several, strict=True):
                     found[row] = self._translation(texts[row], sources[row], hypotheses)
         self._align(cast(list[Translation], found), sources, searches)
@@ -165,25 +178,44 @@ class Translator:
 
     @torch.no_grad()
     def _search(
-        self, sources: list[Ints], searches: Sequence[Search], tree: SearchTree | None = None
+        self, texts: list[str], sources: list[Ints], searches: list[Search], tree: SearchTree | None = None
     ) -> list[list[Hypothesis]]:
         padded, lengths = pad(sources)
-        every: list[TranslationSteps] = [
-            TranslationSteps(model.network.eval(), padded, lengths) for model in (self, *self.others)
-        ]
+        every = [TranslationSteps(model.network.eval(), padded, lengths) for model in (self, *self.others)]
         steps: StepModel[Any] = Ensemble(every) if self.others else every[0]
-        first, end, room = searches[0], self.sides.target.eos_id, limits(self.search, searches[0], lengths.tolist())
+        first, controls = searches[0], [search.control(self.sides) for search in searches]
+        room = limits(self.search, first, lengths.tolist(), controls)
         if first.sampling is not None:
-            return _drawn(steps, len(sources), first, end, room)
+            return drawn(steps, first.sampling, self.end, room)
+        try:
+            return self._beam(steps, first, controls, room, lengths.tolist(), tree)
+        except NothingFound as error:
+            raise UserError(
+                f"no translation of {texts[error.row]!r} was found that keeps to all that is asked of it: "
+                "ask for less, or take a larger beam or max_length"
+            ) from None
+
+    def _beam(
+        self,
+        steps: StepModel[Any],
+        search: Search,
+        controls: list[Control],
+        room: list[int],
+        lengths: list[int],
+        tree: SearchTree | None,
+    ) -> list[list[Hypothesis]]:
+        beam = search.settled(self.search, max(room), self.sides.target.size)
+        if beam.coverage and any(model.settings.decoder == "plain" for model in (self, *self.others)):
+            raise UserError("coverage counts where a model looks, and this one has no attention: leave it out")
         return beam_search(
             steps,
-            len(sources),
-            start_id=end,
-            stop_id=end,
-            beam=first.settled(self.search, max(room)),
+            len(lengths),
+            start_id=self.end,
+            stop_id=self.end,
+            beam=beam,
             lengths=room,
-            controls=[search.control(self.sides) for search in searches],
-            source_lengths=lengths.tolist(),
+            controls=controls,
+            source_lengths=lengths,
             tree=tree,
         )
 
@@ -196,9 +228,7 @@ class Translator:
         return Translation(text, n_best, names, [self.sides.target.tokens[id] for id in n_best[0].ids])
 
     def _finished(self, found: Translation, search: Search) -> Translation:
-        if not search.replace_unknown or found.weights is None:
-            return found
-        return replace_unknown(found, self.sides)
+        return replace_unknown(found, self.sides) if search.replace_unknown else found
 
     # Learning from pairs, and looking at them
 
@@ -244,6 +274,8 @@ class Translator:
 
     def align(self, source: str, target: str) -> Translation:
         """A pair as if the model had written the target itself: its log-probability, and where each token looks."""
+        if not target.strip():
+            raise UserError("the target is empty: give it at least one character")
         pair = self.encode(source, target)
         (log_prob,) = self.log_probs([(source, target)])
         length = len(pair[1]) + 1
@@ -255,7 +287,9 @@ class Translator:
     def _align(self, found: list[Translation], sources: list[Ints], searches: Sequence[Search]) -> None:
         """Put the weights of the attention where they are asked for."""
         asked = [row for row, search in enumerate(searches) if search.alignments or search.replace_unknown]
-        if asked and self.settings.decoder == "plain":
+        if not asked:
+            return
+        if self.settings.decoder == "plain":
             raise UserError("this model has no attention, so it cannot say where it looked: train one that has")
         pairs = [(sources[row], np.array(found[row].n_best[0].ids, np.int64)) for row in asked]
         for row, table in zip(asked, self.weights(pairs), strict=True):
@@ -267,65 +301,6 @@ def _cuts(batch: Batch) -> np.ndarray:
 
 
 def _settings_of(search: Search) -> tuple[Any, ...]:
-    return tuple(vars(replace(search, prefix="", require=(), forbid=(), alignments=False)).values())
-
-
-def _drawn(steps: StepModel[Any], rows: int, search: Search, end: int, room: list[int]) -> list[list[Hypothesis]]:
-    """One text drawn for each row."""
-    assert search.sampling is not None
-    written: list[list[int]] = [[] for _ in range(rows)]
-    stopped = [True] * rows
-    sampling = search.sampling
-
-    def full(row: int) -> bool:
-        stopped[row] = len(written[row]) < room[row]
-        return not stopped[row]
-
-    drawn = generate(steps, [[end]] * rows, length=max(room), sampling=sampling, stop_ids={end}, stop_when=full)
-    for new in drawn:
-        for row, id in new.items():
-            written[row].append(id)
-    log_probs = forced_log_probs(steps, written, start_id=end, stop_id=end)
-    return [
-        [Hypothesis(ids, log_prob, log_prob / (len(ids) + 1), ended)]
-        for ids, log_prob, ended in zip(written, log_probs, stopped, strict=True)
-    ]
-
-
-def _joined(text: str, parts: list[Translation]) -> Translation:
-    """The translations of the parts of a text as one."""
-    if len(parts) == 1:
-        return replace(parts[0], source=text)
-    count = min(len(part.n_best) for part in parts)
-    n_best = [
-        Alternative(
-            " ".join(part.n_best[rank].text for part in parts),
-            sum(part.n_best[rank].score for part in parts) / len(parts),
-            sum(part.n_best[rank].log_prob for part in parts),
-            [id for part in parts for id in part.n_best[rank].ids],
-            all(part.n_best[rank].finished for part in parts),
-        )
-        for rank in range(count)
-    ]
-    return Translation(
-        text,
-        n_best,
-        [token for part in parts for token in part.source_tokens],
-        [token for part in parts for token in part.target_tokens],
-        _diagonal([part.weights for part in parts if part.weights is not None])
-        if parts[0].weights is not None
-        else None,
-    )
-
-
-def _diagonal(weights: Sequence[np.ndarray | None]) -> np.ndarray | None:
-    """The tables of the parts along the diagonal of one: no part looks at another. None where there are none."""
-    tables = [table for table in weights if table is not None]
-    if not tables:
-        return None
-    whole = np.zeros((sum(len(t) for t in tables), sum(t.shape[1] for t in tables)), np.float32)
-    row = column = 0
-    for table in tables:
-        whole[row : row + len(table), column : column + table.shape[1]] = table
-        row, column = row + len(table), column + table.shape[1]
-    return whole
+    """What all texts of one search must have in common."""
+    alone = {"prefix", "require", "forbid", "alignments", "replace_unknown"}
+    return tuple(search.model_dump(exclude=alone).values())

@@ -17,7 +17,7 @@ def build_network(settings: ModelSettings, sides: Sides, smoothing: float = 0.0)
     """A fresh network."""
     target = nn.Embedding(sides.target.size, settings.embedding)
     source = target if settings.tied == "all" else nn.Embedding(sides.source.size, settings.embedding)
-    for embedding in {source, target}:
+    for embedding in dict.fromkeys((source, target)):  # in this order, or a seed would not give the same network
         nn.init.normal_(embedding.weight, std=settings.embedding**-0.5)  # tied, it makes logits of about one
     options: dict[str, Any] = {"weight_dropout": settings.weight_dropout, "connections": settings.connections}
     encoder = Recurrent(

@@ -1,19 +1,25 @@
 """How a user says what to look for, and what that is in ids."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from elman.decode import Beam, Control, Sampling
+from elman.decode.control import holds, remaining
 from elman.errors import UserError, nearest
 from elman.tasks.translate.settings import SearchSettings
 from elman.tasks.translate.sides import Sides
+from elman.train.recipe import Section, parse
+
+Phrase = tuple[int, ...]
+
+SEARCHED = ("beam", "length_power", "coverage", "min_length", "block_ngrams", "prefix", "require", "forbid")
+"""What means nothing where a text is drawn."""
 
 
-@dataclass(frozen=True)
-class Search:
+class Search(Section):
     """What a user asks of translations; None and empty leave it to the model's own settings.
 
     `beam` hypotheses are followed, `n_best` given back. The text begins with `prefix`, has all words of `require` and
@@ -26,42 +32,65 @@ prefix='', require=('dog',), forbid=(), temperature=None, top_k=0, top_p=1.0, se
 replace_unknown=False)
     """
 
-    beam: int | None = None
-    n_best: int = 1
-    length_power: float | None = None
-    coverage: float | None = None
-    min_length: int = 0
-    max_length: int | None = None
-    block_ngrams: int = 0
+    beam: int | None = Field(None, ge=1)
+    n_best: int = Field(1, ge=1)
+    length_power: float | None = Field(None, ge=0)
+    coverage: float | None = Field(None, ge=0)
+    min_length: int = Field(0, ge=0)
+    max_length: int | None = Field(None, ge=1)
+    block_ngrams: int = Field(0, ge=0)
     prefix: str = ""
     require: tuple[str, ...] = ()
     forbid: tuple[str, ...] = ()
-    temperature: float | None = None
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int | None = 0
+    temperature: float | None = Field(None, ge=0)
+    top_k: int = Field(0, ge=0)
+    top_p: float = Field(1.0, gt=0, le=1)
+    seed: int | None = Field(0, ge=0, lt=2**64)
     alignments: bool = False
     replace_unknown: bool = False
 
+    @model_validator(mode="after")
+    def _parts_fit(self) -> "Search":
+        if self.beam is not None and self.n_best > self.beam:
+            raise ValueError(f"n_best = {self.n_best} is more than beam = {self.beam} holds: take a larger beam")
+        if self.max_length is not None and self.min_length > self.max_length:
+            raise ValueError(f"min_length = {self.min_length} is more than max_length = {self.max_length}")
+        asked = [name for name in SEARCHED if getattr(self, name)] + ["n_best"] * (self.n_best > 1)
+        if self.temperature is not None and asked:
+            raise ValueError(f"temperature draws a text in place of searching for one: leave {asked[0]} out")
+        return self
+
     @classmethod
-    def of(cls, options: dict[str, Any]) -> "Search":
+    def of(cls, options: Mapping[str, Any]) -> "Search":
         """From options by name; a wrong name is answered with the nearest right one.
 
         >>> Search.of({"bea": 3})
         Traceback (most recent call last):
         elman.errors.UserError: there is no option 'bea' of a translation: did you mean 'beam'?
+        >>> Search.of({"beam": 0})
+        Traceback (most recent call last):
+        elman.errors.UserError: the search: 'beam' = 0: should be greater than or equal to 1
         """
-        known = [field.name for field in fields(cls)]
         for name in options:
-            if name not in known:
-                raise UserError(f"there is no option '{name}' of a translation: {nearest(name, known)}")
-        return replace(cls(), **as_fields(options))
+            if name not in cls.model_fields:
+                raise UserError(f"there is no option '{name}' of a translation: {nearest(name, cls.model_fields)}")
+        return parse(cls, options, where="the search")
 
-    def settled(self, settings: SearchSettings, limit: int) -> Beam:
+    def also(self, options: Mapping[str, Any]) -> "Search":
+        """The same with some options changed.
+
+        >>> Search(beam=3).also({"n_best": 2}).n_best
+        2
+        """
+        return Search.of(self.model_dump() | dict(options)) if options else self
+
+    def settled(self, settings: SearchSettings, limit: int, vocabulary: int) -> Beam:
         """The beam search, what is not asked for being as the model's settings have it."""
-        size = self.beam if self.beam is not None else max(settings.beam, self.n_best)
+        if max(self.beam or 1, self.n_best) > vocabulary:
+            asked = f"a beam of {self.beam}" if self.beam else f"n_best = {self.n_best}"
+            raise UserError(f"{asked} is larger than the target's vocabulary of {vocabulary}: take a smaller one")
         return Beam(
-            size=size,
+            size=self.beam or min(max(settings.beam, self.n_best), vocabulary),
             length=limit,
             n_best=self.n_best,
             length_power=settings.length_power if self.length_power is None else self.length_power,
@@ -78,41 +107,56 @@ replace_unknown=False)
         return Sampling(temperature=self.temperature, top_k=self.top_k, top_p=self.top_p, seed=self.seed)
 
     def control(self, sides: Sides) -> Control:
-        """The prefix and the words, as ids."""
+        """The prefix and the words, as ids; what no translation can keep to is refused."""
         if not (self.prefix or self.require or self.forbid):
             return Control()
-        prefix = tuple(sides.say(self.prefix).tolist()) if self.prefix else ()
-        return Control(prefix, _phrases(sides, self.require), _forms(sides, self.forbid))
+        forbidden = {word: _forms(sides, word) for word in self.forbid}
+        asked = {text: _phrase(sides, text) for text in (self.prefix, *self.require) if text}
+        for text, ids in asked.items():
+            for word, forms in forbidden.items():
+                if any(holds(ids, form) for form in forms):
+                    raise UserError(f"{text!r} is asked for and {word!r}, which is in it, forbidden: leave one out")
+        require = tuple(_phrase(sides, word) for word in self.require)
+        control = Control(asked.get(self.prefix, ()), require, tuple(sorted(set().union(*forbidden.values()))))
+        if self.max_length is not None and needed(control) > self.max_length:
+            raise UserError(
+                f"what is asked for takes {needed(control)} tokens, and max_length = {self.max_length}: ask for less"
+            )
+        return control
 
 
-def as_fields(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as a `Search` keeps them: lists of words are tuples.
+def needed(control: Control) -> int:
+    """How many ids it takes to write all that is asked for.
 
-    >>> as_fields({"beam": 3, "forbid": ["dog"]})
-    {'beam': 3, 'forbid': ('dog',)}
+    >>> needed(Control(prefix=(4,), require=((7, 8),)))
+    3
     """
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+    return len(control.prefix) + remaining(control, control.prefix)
 
 
-def limits(settings: SearchSettings, search: Search, lengths: Sequence[int]) -> list[int]:
-    """The greatest number of target tokens for sources of these lengths, the end token counted."""
+def limits(settings: SearchSettings, search: Search, lengths: Sequence[int], controls: Sequence[Control]) -> list[int]:
+    """The greatest number of target tokens for sources of these lengths, the end token counted.
+
+    What is asked for never takes the room away that a model's own words have.
+    """
     if search.max_length is not None:
         return [search.max_length] * len(lengths)
-    return [int(np.ceil(settings.length_factor * length)) + settings.length_extra for length in lengths]
+    usual = (int(np.ceil(settings.length_factor * length)) + settings.length_extra for length in lengths)
+    rooms = (room + needed(control) for room, control in zip(usual, controls, strict=True))
+    return [max(room, search.min_length) for room in rooms]
 
 
-def _phrases(sides: Sides, words: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    found = []
-    for word in words:
-        ids = tuple(sides.say(word).tolist())
-        if not word.strip() or sides.target.unk_id in ids:
-            raise UserError(f"the word {word!r} cannot be asked for: the model's vocabulary cannot write it")
-        found.append(ids)
-    return tuple(found)
+def _phrase(sides: Sides, text: str) -> Phrase:
+    """What must stand in the text."""
+    ids = tuple(sides.say(text).tolist())
+    if not text.strip() or sides.target.unk_id in ids:
+        raise UserError(f"{text!r} cannot be asked for: the model's vocabulary cannot write it")
+    return ids
 
 
-def _forms(sides: Sides, words: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """A word as it stands in a text, at the beginning of one too, small and capitalised; unknown ones cannot occur."""
-    forms = {form for word in words for form in (word, word.lower(), word.capitalize())}
-    phrases = {tuple(sides.say(form).tolist()) for form in forms if form.strip()}
-    return tuple(sorted(ids for ids in phrases if ids and sides.target.unk_id not in ids))
+def _forms(sides: Sides, word: str) -> set[Phrase]:
+    """A word that must not stand in the text, small and capitalised too; unknown ones cannot occur."""
+    if not word.strip():
+        raise UserError("a word to forbid is empty: leave it out")
+    phrases = {tuple(sides.say(form).tolist()) for form in (word, word.lower(), word.capitalize())}
+    return {ids for ids in phrases if sides.target.unk_id not in ids}

@@ -55,6 +55,9 @@ class TextSettings(TokenizerSettings):
     target_kind: Kind | None = Field(None, description="of the target, where it is another")
     target_size: int | None = Field(None, ge=3, description="of the target's vocabulary, where it is another")
     joint: bool = Field(False, description="one vocabulary for both sides")
+    same_as: str | None = Field(
+        None, description="a translator's folder, to take its vocabularies: models of an ensemble need the same"
+    )
 
     @model_validator(mode="after")
     def _joint_is_one(self) -> "TextSettings":
@@ -64,7 +67,7 @@ class TextSettings(TokenizerSettings):
 
     def side(self, target: bool) -> TokenizerSettings:
         """The settings of one side's tokenizer."""
-        plain = self.model_dump(exclude={"target_kind", "target_size", "joint"})
+        plain = self.model_dump(exclude={"target_kind", "target_size", "joint", "same_as"})
         if target:
             plain |= {"kind": self.target_kind or self.kind, "size": self.target_size or self.size}
         return TokenizerSettings.model_validate(plain)
@@ -101,6 +104,11 @@ class ModelSettings(Section):
     output_dropout: float = Field(0.3, ge=0, lt=1, description="before the softmax")
     weight_dropout: float = Field(0.0, ge=0, lt=1, description="of the recurrent weights (DropConnect)")
 
+    @field_validator("tied", mode="before")
+    @classmethod
+    def _none_is_a_word(cls, value: object) -> object:
+        return "none" if value is None else value  # how `-s model.tied=none` arrives
+
     @model_validator(mode="after")
     def _parts_fit(self) -> "ModelSettings":
         both = 2 if self.bidirectional else 1
@@ -122,6 +130,12 @@ class ModelSettings(Section):
     def encoder_size(self) -> int:
         """The encoder's hidden size in each direction."""
         return self.encoder_hidden or self.hidden // (2 if self.bidirectional else 1)
+
+    @property
+    def places(self) -> int | None:
+        """How many places of a source the attention can look at, from the first one read; None where all."""
+        fixed = self.attention in ("location", "fixed-length") and self.decoder != "plain"
+        return self.longest if fixed else None
 
 
 class LossSettings(Section):

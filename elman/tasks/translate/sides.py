@@ -34,13 +34,24 @@ class Sides:
 
     @classmethod
     def fit(cls, settings: TextSettings, pairs: Sequence[tuple[str, str]]) -> "Sides":
-        """The vocabularies of training pairs."""
+        """The vocabularies of training pairs, or those of another model's folder where the settings name one."""
+        if settings.same_as is not None:
+            return cls._taken(settings)
         if settings.joint:
             both = fit_tokenizer(settings.side(False), list(_ready(settings.kind, (t for p in pairs for t in p))))
             return cls(both, both)
         source = fit_tokenizer(settings.side(False), list(_ready(settings.kind, (pair[0] for pair in pairs))))
         kind = settings.target_kind or settings.kind
         return cls(source, fit_tokenizer(settings.side(True), list(_ready(kind, (pair[1] for pair in pairs)))))
+
+    @classmethod
+    def _taken(cls, settings: TextSettings) -> "Sides":
+        sides = cls.load(Path(settings.same_as or "") / "tokenizer.json")
+        if (sides.source.settings, sides.target.settings) != (settings.side(False), settings.side(True)):
+            raise UserError(f"text.same_as = {settings.same_as} was made with other settings of text: give the same")
+        if sides.joint != settings.joint:
+            raise UserError(f"text.same_as = {settings.same_as} needs text.joint = {str(sides.joint).lower()}")
+        return sides
 
     def read(self, text: str) -> Ints:
         """The ids of a source."""

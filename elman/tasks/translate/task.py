@@ -49,10 +49,12 @@ class TranslateTask:
         self.model = Translator(recipe.model, recipe.search, sides, self.network, longest=0)
         self.model.recipe = recipe.model_dump(mode="json")
         encoded = [self.model.encode(pair.source, pair.target) for pair in data.train]
-        self.pairs = [pair for pair in encoded if _fits(pair, recipe.data.longest)]
+        longest, places = recipe.data.longest, recipe.model.places or recipe.data.longest
+        self.pairs = [pair for pair in encoded if len(pair[0]) <= min(longest, places) and len(pair[1]) <= longest]
         self.left_out = len(encoded) - len(self.pairs)
+        self.limit = f"data.longest={longest}" + (f" or model.longest={places}" if places < longest else "")
         if not self.pairs:
-            raise UserError(f"every training pair has a side of more than data.longest={recipe.data.longest} tokens")
+            raise UserError(f"every training pair has a side of more than {self.limit} tokens: raise it")
         self.held_out = [self.model.encode(pair.source, pair.target) for pair in data.dev]
         self.model.longest = max(len(source) for source, _ in self.pairs)
         characters = sum(len(pair.source) for pair in data.train)
@@ -85,7 +87,10 @@ class TranslateTask:
         begin, end = self.recipe.loss.teacher_forcing, self.recipe.loss.teacher_forcing_end
         if end is None or self._training is None:
             return begin
-        return begin + (end - begin) * min(1.0, self._training.progress / self.recipe.train.epochs)
+        settings, epochs = self.recipe.train, self.recipe.train.epochs
+        if settings.steps is not None:
+            epochs = settings.steps * settings.accumulate / len(self._training)
+        return begin + (end - begin) * min(1.0, self._training.progress / epochs)
 
     def evaluate(self) -> dict[str, float]:
         """Scores on the held-out pairs; the model that says most of their tokens right is kept."""
@@ -95,10 +100,6 @@ class TranslateTask:
     def save(self, folder: Path) -> None:
         """Write the model folder."""
         self.model.save(folder)
-
-
-def _fits(pair: tuple[Ints, Ints], longest: int) -> bool:
-    return max(map(len, pair)) <= longest
 
 
 def train(
@@ -159,7 +160,7 @@ def _describe(task: TranslateTask) -> str:
     settings, sides = task.recipe.model, task.model.sides
     looks = "no attention" if settings.decoder == "plain" else f"{settings.attention} attention"
     sizes = f"{sides.source.size:,}" if sides.joint else f"{sides.source.size:,} and {sides.target.size:,}"
-    left_out = f"; {task.left_out:,} pairs are longer than data.longest={task.recipe.data.longest} and left out"
+    left_out = f"; {task.left_out:,} pairs are longer than {task.limit} and left out"
     return (
         f"{settings.layers} x {settings.cell} {settings.hidden}, {settings.decoder} decoder, {looks}, "
         f"{task.model.parameters:,} parameters; {len(task.pairs):,} pairs to train on, {len(task.held_out):,} held "
@@ -177,13 +178,14 @@ def evaluate(
     recipe = parse(TranslateRecipe, model.recipe, where="the model's config.json")
     named = [Path(path) for path in paths]
     files = pair_files(recipe.data, named)
-    sets = {" ".join(map(str, named)): read_pairs(files).pairs}
+    found = read_pairs(files)
+    sets = {" ".join(map(str, named)): found.pairs}
     known: list[Pair] = []
-    note = ""
+    notes = found.said[:1] if found.empty else []
     if baselines:
         try:
             known = open_data(recipe.data, recipe.train.seed, data_dir).train
         except UserError as error:
-            note = f"no baselines, since the training pairs were not found: {error}"
+            notes.append(f"no baselines, since the training pairs were not found: {error}")
     report = evaluate_model(model, sets, known, recipe.report)
-    return report | {"note": note} if note else report
+    return report | {"note": "\n".join(notes)} if notes else report

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from elman.errors import UserError
 from elman.tasks.translate.sides import Sides
 from elman.tasks.translate.translation import Alternative, Translation
 from elman.text.settings import UNK
@@ -18,8 +19,10 @@ def replace_unknown(found: Translation, sides: Sides) -> Translation:
     'the Waschbär'
     """
     if found.weights is None or not sides.source.settings.kind == sides.target.settings.kind == "words":
-        return found
+        raise UserError("unknown words are replaced where both sides are words, and here they are not: leave that out")
     best, words = found.n_best[0], found.source.split()
+    if len(words) != len(found.source_tokens or words):  # normalised, it has other blanks
+        words = found.source_tokens
     pieces = [
         words[int(found.weights[place].argmax())] if id == sides.target.unk_id else sides.target.tokens[id]
         for place, id in enumerate(best.ids)
