@@ -3,6 +3,7 @@
 Elman and plain PyTorch run the same network with the same weights; flair has one of the same sizes.
 """
 
+import logging
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -280,6 +281,7 @@ def _compare(case: Case, who: dict[str, Answer], given: Sentences) -> None:
 
 def flair_tagger(case: Case) -> Answer:
     """A tagger of flair's of the same sizes: trainable word embedding, character LSTM, LSTM, softmax or CRF."""
+    logging.getLogger("flair").setLevel(logging.WARNING)  # it prints the whole vocabulary otherwise
     data, embeddings, models = (import_module(f"flair.{name}") for name in ("data", "embeddings", "models"))
     words, characters, tags = (data.Dictionary(add_unk=unknown) for unknown in (True, True, False))
     for word in vocabulary():
