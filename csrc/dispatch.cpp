@@ -18,9 +18,12 @@
     void cool(double*, long, double, double);                                                                       \
     void weigh(const double*, long, double*);                                                                       \
     void encode(const EncoderNetwork&, const EncoderWork&, int, int);                                               \
+    void additive(const Additive&, bool, long, long, int);                                                          \
+    void linear(const Linear&, long, long);                                                                         \
     constexpr Kernels table() {                                                                                     \
         return {#isa,        forward,       forward, backward, backward, lanes,                                     \
-                stream_step, stream_logits, log_sum, widen,    cool,     weigh, encode};                            \
+                stream_step, stream_logits, log_sum, widen,    cool,     weigh,                                     \
+                encode,      additive,      linear};                                                                \
     }                                                                                                               \
     }
 

@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "attention.hpp"
 #include "encode.hpp"
+#include "linear.hpp"
 #include "recurrence.hpp"
 #include "stream.hpp"
 
@@ -27,6 +29,9 @@ struct Kernels {
     void (*weigh)(const double* z, long padded, double* w);
     // Whole texts: see encode.cpp
     void (*encode)(const EncoderNetwork&, const EncoderWork&, int index, int count);
+    // A step of a translator: see attention.cpp and linear.cpp
+    void (*additive)(const Additive&, bool backward, long begin, long end, int thread);
+    void (*linear)(const Linear&, long begin, long end);
 };
 
 // What this processor can run, the lowest first.

@@ -95,6 +95,19 @@ ELMAN_INLINE Vector<T> every(T value) {
     return value - Vector<T>{};
 }
 
+// The sum of all lanes, in as many steps as the number of lanes has doublings.
+ELMAN_INLINE float sum_of(Vector<float> v) {
+    using Integers = Lanes<float>::Integers;
+#pragma GCC unroll 4
+    for (int half = kLanes<float> / 2; half > 0; half /= 2) {
+        Integers other;
+#pragma GCC unroll 16
+        for (int lane = 0; lane < kLanes<float>; ++lane) other[lane] = lane ^ half;
+        v += __builtin_shuffle(v, other);
+    }
+    return v[0];
+}
+
 // exp(x) - 1, exact to a few units in the last place also near 0 (where exp(x) - 1 by itself would lose digits).
 // x = n log 2 + r with |r| <= log(2)/2, and e^x - 1 = 2^n (e^r - 1) + (2^n - 1).
 ELMAN_INLINE Vector<float> exp_minus_1(Vector<float> x) {

@@ -137,7 +137,7 @@ def facts() -> dict[str, Any]:
     >>> sorted(facts())
     ['cores', 'instruction_set', 'processor', 'system', 'threads', 'versions']
     """
-    packages = {name: installed(name) for name in ("torch", "numpy", "jax", "onnx", "onnxruntime")}
+    packages = {name: installed(name) for name in ("torch", "numpy", "jax", "onnx", "onnxruntime", "joeynmt")}
     return {
         "processor": processor(),
         "cores": cores(),

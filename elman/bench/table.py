@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from elman.bench import layers, prediction, streaming
+from elman.bench import decoding, layers, prediction, streaming
 
 PLAIN_SECONDS = 10.0  # off a terminal, at most one line in so many seconds
 Item = TypeVar("Item")
@@ -145,6 +145,32 @@ def show_prediction(report: prediction.Report, console: Console) -> None:
             )
     title = f"Prediction: one sentence of {prediction.LENGTH} words, and many together"
     grid.show(console, f"{title}, {_where(report.facts)}")
+    for line in report.skipped:
+        _say(console, line)
+
+
+def show_decoding(report: decoding.Report, console: Console) -> None:
+    """A row for everyone in each case, the peak, and who could not be asked."""
+    headings = ["who", "work", "batch", "a second", "", "x JoeyNMT", "x course", "of peak"]
+    grid = Grid(headings, words=2)
+    for row in report.rows:
+        case = row.case
+        work = "training" if case.work == "training" else "greedy" if case.beam == 1 else f"beam {case.beam}"
+        course = row.speeds.get(decoding.COURSE)
+        if case.work == "translating":
+            course = report.one_by_one(case.beam)
+        for who, speed in row.speeds.items():
+            share = row.gflops.get(who)
+            grid.rows.append(
+                [
+                    *(who, work, "1" if who == decoding.COURSE else str(case.batch), f"{speed:,.1f}", case.unit),
+                    _times(row.ratio(who, decoding.JOEY)),
+                    _times(speed / course if course else None),
+                    f"{share / report.peak:.0%}" if share is not None else "",
+                ]
+            )
+    grid.show(console, f"Translators, {_where(report.facts)}")
+    _say(console, f"\nThe peak, a large product of PyTorch's: {report.peak:.0f} GFLOP/s.")
     for line in report.skipped:
         _say(console, line)
 

@@ -73,6 +73,23 @@ def bench_prediction(
     _write(report.record(), json_file)
 
 
+@bench_app.command("decoding")
+def bench_decoding(
+    quick: bool = QUICK,
+    seconds: float | None = SECONDS,
+    threads: int | None = THREADS,
+    json_file: str | None = JSON,
+) -> None:
+    """Translators that write and learn, against JoeyNMT and a course's loop in PyTorch."""
+    from elman.bench import decoding, table
+
+    watch = partial(table.follow, console=Console(stderr=True))
+    report = decoding.run(quick=quick, seconds=seconds, threads=threads, follow=watch)
+    if json_file != "-":
+        table.show_decoding(report, Console())
+    _write(report.record(), json_file)
+
+
 def _write(record: dict[str, Any], json_file: str | None) -> None:
     from elman.files import write_json
 

@@ -32,7 +32,10 @@ class StepModel(Protocol[State]):
         ...
 
     def step(self, ids: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read one id a row (B); give the logits of the next (B x V) and the state after reading."""
+        """Read one id a row (B); give the logits of the next (B x V) and the state after reading.
+
+        The logits may stand in memory that the step after this one uses again.
+        """
         ...
 
     def select(self, state: State, rows: Tensor) -> State:

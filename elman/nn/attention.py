@@ -15,6 +15,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from elman.nn.additive import additive_scores
+from elman.nn.backends import can_compile
+from elman.nn.rows import linear
+
 
 class Attention(nn.Module):
     """Weights over the places of a memory; a subclass says its equation in `keys` and `scores`.
@@ -41,8 +45,11 @@ class Attention(nn.Module):
         """How well each query fits each place (B x T x Q and B x S x K to B x T x S)."""
         raise NotImplementedError
 
-    def forward(self, query: Tensor, keys: Tensor, padding: Tensor) -> Tensor:
-        """The weights (B x T x S); places where `padding` (B x S) is true have none."""
+    def forward(self, query: Tensor, keys: Tensor, padding: Tensor, counts: Tensor | None = None) -> Tensor:
+        """The weights (B x T x S); places where `padding` (B x S) is true have none.
+
+        `counts` (B) says how many of the T queries are real, where what comes of the others does not matter.
+        """
         scores = self.scores(query, keys)  # B x T x S
         return scores.masked_fill(padding.unsqueeze(1), -math.inf).softmax(dim=-1)
 
@@ -160,6 +167,12 @@ class AdditiveAttention(Attention):
 
     def keys(self, memory: Tensor) -> Tensor:
         return self.U(memory)  # type: ignore[no-any-return]
+
+    def forward(self, query: Tensor, keys: Tensor, padding: Tensor, counts: Tensor | None = None) -> Tensor:
+        if keys.dtype != torch.float32 or not can_compile(keys):
+            return super().forward(query, keys, padding)
+        rows = linear(query.flatten(0, 1), self.W.weight).view(*query.shape[:2], -1)  # B x T x K
+        return additive_scores(rows, keys, self.v.weight[0], padding, counts).softmax(dim=-1)
 
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
         sums = self.W(query).unsqueeze(2) + keys.unsqueeze(1)  # B x T x S x K

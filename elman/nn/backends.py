@@ -183,11 +183,11 @@ def choose(name: str, data: Tensor, *others: Tensor) -> Backend:
     if name == "auto" and forward_ad._current_level >= 0:
         name = "cells"  # in forward mode neither the kernels nor PyTorch's LSTM have a derivative
     elif name == "auto":
-        name = "compiled" if _can_compile(data, others) else "torch"
+        name = "compiled" if can_compile(data, *others) else "torch"
     return BACKENDS[name]
 
 
-def _can_compile(data: Tensor, others: tuple[Tensor, ...]) -> bool:
+def can_compile(data: Tensor, *others: Tensor) -> bool:
     """Whether the kernels can run; what records or replaces operations needs PyTorch's own."""
     return (
         kernels.available()

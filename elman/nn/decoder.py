@@ -9,7 +9,7 @@ It differs in when it looks and in what it is fed:
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,7 @@ from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from elman.nn.attention import Attention
 from elman.nn.recurrent import Recurrent
+from elman.nn.rows import linear
 
 Kind = Literal["plain", "bahdanau", "luong", "luong-feeding"]
 
@@ -116,8 +117,9 @@ class Decoder(nn.Module):
         if self.attention is None:
             return self._readout(output.data)
         states, _ = pad_packed_sequence(output, batch_first=True)  # B x T x H
-        context, _ = self._look(states, memory)  # B x T x M
-        packed = _repack(context, inputs.batch_sizes)  # N x M
+        real = torch.arange(len(states)) < inputs.batch_sizes.unsqueeze(1)  # T x B
+        context, _ = self._look(states, memory, real.sum(dim=0))  # B x T x M
+        packed = context.transpose(0, 1)[real.to(context.device)]  # N x M
         return self._readout(output.data, packed)
 
     def step(self, inputs: Tensor, state: DecoderState, memory: Memory) -> tuple[Tensor, DecoderState]:
@@ -131,19 +133,15 @@ class Decoder(nn.Module):
             if self.attention.sees_input:
                 query = torch.cat((inputs, query), dim=1)
             context, weights = self._look_by_row(query, memory)
-            output, hidden = self._advance(torch.cat((inputs, context), dim=1), state.hidden)
+            output, hidden = self.body.step(torch.cat((inputs, context), dim=1), state.hidden)
             return self._readout(output, context, inputs), DecoderState(hidden, None, weights)
         fed = inputs if state.fed is None else torch.cat((inputs, state.fed), dim=1)
-        output, hidden = self._advance(fed, state.hidden)  # R x H
+        output, hidden = self.body.step(fed, state.hidden)  # R x H
         if self.attention is None:
             return self._readout(output), DecoderState(hidden, None, None)
         context, weights = self._look_by_row(output, memory)
         readout = self._readout(output, context)
         return readout, DecoderState(hidden, readout if self.kind == "luong-feeding" else None, weights)
-
-    def _advance(self, inputs: Tensor, hidden: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
-        output, after = self.body(inputs.unsqueeze(0), hidden if len(hidden) > 1 else hidden[0])
-        return output[0], after if isinstance(after, tuple) else (after,)
 
     def _look_by_row(self, query: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
         """What R queries see (R x M), and where (R x S); rows of one source share its memory."""
@@ -156,17 +154,12 @@ class Decoder(nn.Module):
         context, weights = self._look(grid, memory)
         return context.flatten(0, 1)[places], weights.flatten(0, 1)[places]
 
-    def _look(self, query: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
-        """What B x T queries see (B x T x M), and where (B x T x S)."""
+    def _look(self, query: Tensor, memory: Memory, counts: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """What B x T queries see (B x T x M), and where (B x T x S); `counts` (B) of them are real."""
         assert self.attention is not None
-        weights = self.attention(query, memory.keys, memory.padding)
+        weights = self.attention(query, memory.keys, memory.padding, counts)
         return weights @ memory.states, weights
 
     def _readout(self, *parts: Tensor) -> Tensor:
-        return cast(Tensor, self.to_readout(torch.cat(parts, dim=1) if len(parts) > 1 else parts[0])).tanh()
-
-
-def _repack(padded: Tensor, batch_sizes: Tensor) -> Tensor:
-    """The rows of B x T x M that are no padding, N x M, in the order of the packing (the longest first)."""
-    real = torch.arange(padded.shape[0]) < batch_sizes.unsqueeze(1)  # T x B
-    return padded.transpose(0, 1)[real.to(padded.device)]
+        joined = torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
+        return linear(joined, self.to_readout.weight, self.to_readout.bias).tanh()

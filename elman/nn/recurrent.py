@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout as plain_dropout
 from torch.nn.utils.rnn import PackedSequence
 
+from elman.nn import rows
 from elman.nn.backends import Hidden
 from elman.nn.cells import Cell, ChoGRUCell, ElmanCell, GRUCell, LSTMCell, State
 from elman.nn.dropout import check_probability, drop_weight, locked_dropout
@@ -146,6 +147,27 @@ class Recurrent(nn.Module):
             finals.append(final)
         ends = tuple(torch.cat(parts) for parts in zip(*finals, strict=True))  # each L*D x B x H
         return steps.output(output), _as_hidden(steps.final_state(ends))
+
+    def step(self, input: Tensor, state: State) -> tuple[Tensor, State]:
+        """One step of each row (R x I): the output (R x H), and the state after it (each part L x R x H).
+
+        Without gradients this is a leaner way than a call with a sequence of length one.
+        """
+        if torch.is_grad_enabled() or self.training or self.directions == 2 or not all(map(rows.can_step, self.layers)):
+            time = 1 if self.batch_first else 0
+            output, after = self(input.unsqueeze(time), _as_hidden(state))
+            return output.squeeze(time), _parts(after)
+        below = output = input
+        finals = []
+        for depth, layer in enumerate(self.layers):
+            if depth > 0:
+                below = torch.cat((below, output), dim=-1) if self.connections == "dense" else output
+            final = rows.step(cast(nn.RNNBase, layer), below, tuple(part[depth] for part in state))
+            output = final[0]
+            if self.connections == "residual" and output.shape == below.shape:
+                output = output + below
+            finals.append(final)
+        return output, tuple(torch.stack(parts) for parts in zip(*finals, strict=True))  # each L x R x H
 
     def _run(self, layer: nn.Module, steps: Steps, below: Tensor, state: State) -> tuple[Tensor, State]:
         """One layer on the data below it: its output, merged and with its connection, and its final state."""

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-from torch.nn.functional import linear
+
+from elman.nn.rows import linear
 
 CHUNK_ELEMENTS = 2**23
 """How many logits are held at once where no chunk size is given: 32 megabytes in single precision."""
@@ -87,9 +88,13 @@ class ChunkedSoftmax(nn.Module):
         self.weight = tied
         self.bias = nn.Parameter(torch.zeros(vocab_size)) if bias else None
 
-    def logits(self, hidden: Tensor) -> Tensor:
-        """W h + b: N x V."""
-        return linear(hidden, self.weight, self.bias)
+    def logits(self, hidden: Tensor, out: Tensor | None = None) -> Tensor:
+        """W h + b: N x V; without gradients they can be written to `out`."""
+        if out is None:
+            return linear(hidden, self.weight, self.bias)
+        if self.bias is None:
+            return torch.mm(hidden, self.weight.t(), out=out)
+        return torch.addmm(self.bias, hidden, self.weight.t(), out=out)
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         """log p of every word: N x V."""

@@ -156,10 +156,12 @@ class TranslationNetwork(nn.Module):
 
     # Writing
 
-    def step(self, ids: Tensor, state: DecoderState, memory: Memory) -> tuple[Tensor, DecoderState]:
-        """The logits of the next token of each row (R x V) after one more of them (R)."""
+    def step(
+        self, ids: Tensor, state: DecoderState, memory: Memory, out: Tensor | None = None
+    ) -> tuple[Tensor, DecoderState]:
+        """The logits of the next token of each row (R x V, in `out` where that is given) after one more of them (R)."""
         readout, state = self.decoder.step(self._embed(self.target, ids), state, memory)
-        return self.softmax.logits(readout), state
+        return self.softmax.logits(readout, out), state
 
     def _embed(self, embedding: nn.Embedding, ids: Tensor) -> Tensor:
         if self.training and self.token_dropout:

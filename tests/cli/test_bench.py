@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from elman import kernels
-from elman.bench import layers, machine, prediction, streaming
+from elman.bench import decoding, layers, machine, prediction, streaming
+from elman.bench.translators import Sizes
 from tests.cli.invoke import invoke
 
 compiled = pytest.mark.skipif(not kernels.available(), reason="the compiled kernels are not installed")
@@ -19,6 +20,8 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "HIDDEN", (8,))
     monkeypatch.setattr(machine, "SETTLE", 0.0)
     monkeypatch.setattr(prediction, "cases", lambda quick: [prediction.Case("tag", hidden=8)])
+    monkeypatch.setattr(decoding, "SIZES", Sizes(vocabulary=50, embedding=6, hidden=8))
+    monkeypatch.setattr(decoding, "LENGTH", 4)
     monkeypatch.setattr(machine, "PRODUCT_SIZE", 64)
     monkeypatch.setattr(machine, "READ_BYTES", 2**16)
 
@@ -61,6 +64,14 @@ def test_prediction_as_a_table_and_a_file(tmp_path: Path) -> None:
     assert {"PyTorch", "Elman float32", "Elman int8"} <= row["speeds"].keys()
 
 
+@compiled
+def test_decoding_as_a_table() -> None:
+    code, out, error = invoke("bench", "decoding", *TINY)
+    assert code == 0, error
+    assert "Elman luong-feeding" in out
+    assert "x JoeyNMT" in out
+
+
 def test_a_cell_that_is_not_there() -> None:
     code, _, error = invoke("bench", "layers", "--cell", "grru")
     assert code == 2
@@ -71,7 +82,7 @@ def test_a_cell_that_is_not_there() -> None:
 def test_without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "native", None)
     monkeypatch.setattr(kernels, "missing", "no compiler was found")
-    for what in ("layers", "streaming"):
+    for what in ("layers", "streaming", "decoding"):
         code, out, error = invoke("bench", what)
         assert (code, out) == (2, "")
         assert "no compiler was found" in error

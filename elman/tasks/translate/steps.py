@@ -10,6 +10,9 @@ from torch import Tensor
 from elman.nn.decoder import DecoderState, Memory
 from elman.nn.translation import TranslationNetwork
 
+LARGE = 2**18
+"""So many logits go to memory that is there already: fresh memory would be mapped page by page at every step."""
+
 
 class StepState(NamedTuple):
     """What some rows have written so far, and the sources that they look at."""
@@ -18,6 +21,8 @@ class StepState(NamedTuple):
     memory: Memory
     owners: NDArray[np.int64]
     """R: the source of each row."""
+    room: Tensor | None = None
+    """Where the logits of many rows stand until the next step."""
 
 
 class TranslationSteps:
@@ -37,18 +42,23 @@ class TranslationSteps:
 
     @torch.no_grad()
     def step(self, ids: Tensor, state: StepState) -> tuple[Tensor, StepState]:
-        """Write one id a row; logits of the next."""
-        logits, decoder = self.network.step(ids, state.decoder, state.memory)
-        return logits, StepState(decoder, state.memory, state.owners)
+        """Write one id a row; logits of the next. Those of many rows last until the step after."""
+        size = self.network.softmax.vocab_size
+        room = state.room
+        if len(ids) * size >= LARGE and (room is None or len(room) < len(ids)):
+            room = state.decoder.hidden[0].new_empty(len(ids), size)
+        out = room[: len(ids)] if room is not None and len(ids) * size >= LARGE else None
+        logits, decoder = self.network.step(ids, state.decoder, state.memory, out)
+        return logits, StepState(decoder, state.memory, state.owners, room)
 
     def select(self, state: StepState, rows: Tensor) -> StepState:
         """The state of some rows."""
         owners = state.owners[rows.numpy()]
         decoder = state.decoder.select(rows)
         if np.array_equal(owners, state.owners):  # other hypotheses, as many for each source as before
-            return StepState(decoder, state.memory, owners)
+            return StepState(decoder, state.memory, owners, state.room)
         memory, owners = _share(state.memory, owners)
-        return StepState(decoder, memory, owners)
+        return StepState(decoder, memory, owners, state.room)
 
     def attention(self, state: StepState) -> Tensor:
         """Where the last step of each row looked (R x S)."""

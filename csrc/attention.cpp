@@ -1,0 +1,67 @@
+#include "attention.hpp"
+
+#include "simd.hpp"
+
+namespace elman::ELMAN_ISA {
+namespace {
+
+constexpr int W = kLanes<float>;
+
+// each(i, lanes) for every register of a vector: whole ones, then what is left.
+template <class Each>
+ELMAN_INLINE void registers(long size, Each each) {
+    const long whole = size / W * W;
+    for (long i = 0; i < whole; i += W) each(i, W);
+    if (whole < size) each(whole, static_cast<int>(size - whole));
+}
+
+ELMAN_INLINE long real_queries(const Additive& a, long b) { return a.counts ? a.counts[b] : a.queries; }
+
+ELMAN_INLINE void clear(float* from, long count) { std::memset(from, 0, static_cast<std::size_t>(count) * sizeof(float)); }
+
+float score(const float* q, const float* k, const float* v, long size) {
+    Vector<float> sum = {};
+    registers(size, [&](long i, int n) __attribute__((always_inline)) {
+        sum += load_some(v + i, n) * hyperbolic_tangent(load_some(q + i, n) + load_some(k + i, n));
+    });
+    return sum_of(sum);
+}
+
+// With t = tanh(q + k): d_v += g t, and d_q and d_k get g v (1 - t²) more.
+void score_back(const float* q, const float* k, const float* v, long size, float g, float* d_q, float* d_k, float* d_v) {
+    registers(size, [&](long i, int n) __attribute__((always_inline)) {
+        const Vector<float> t = hyperbolic_tangent(load_some(q + i, n) + load_some(k + i, n));
+        const Vector<float> d = g * load_some(v + i, n) * (1 - t * t);
+        store_some(d_v + i, load_some(d_v + i, n) + g * t, n);
+        store_some(d_q + i, load_some(d_q + i, n) + d, n);
+        store_some(d_k + i, load_some(d_k + i, n) + d, n);
+    });
+}
+
+}  // namespace
+
+// The scores of sources `begin` ... `end` - 1, or where backward their gradients.
+void additive(const Additive& a, bool backward, long begin, long end, int thread) {
+    float* d_v = a.d_v + thread * a.size;
+    if (backward) clear(d_v, a.size);
+    for (long b = begin; b < end; ++b) {
+        const float *query = a.query + b * a.queries * a.size, *keys = a.keys + b * a.places * a.size;
+        const std::uint8_t* padding = a.padding + b * a.places;
+        float *scores = a.scores + b * a.queries * a.places, *d_query = nullptr, *d_keys = nullptr;
+        if (backward) {
+            clear(d_query = a.d_query + b * a.queries * a.size, a.queries * a.size);
+            clear(d_keys = a.d_keys + b * a.places * a.size, a.places * a.size);
+        }
+        const long real = real_queries(a, b);
+        for (long t = 0; t < (backward ? real : a.queries); ++t)
+            for (long s = 0; s < a.places; ++s) {
+                float& e = scores[t * a.places + s];
+                const float *q = query + t * a.size, *k = keys + s * a.size;
+                if (!backward) e = padding[s] ? -__builtin_inff() : t < real ? score(q, k, a.v, a.size) : 0.0f;
+                else if (!padding[s] && e != 0)
+                    score_back(q, k, a.v, a.size, e, d_query + t * a.size, d_keys + s * a.size, d_v);
+            }
+    }
+}
+
+}  // namespace elman::ELMAN_ISA

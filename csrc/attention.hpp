@@ -1,0 +1,24 @@
+// Additive attention: e_ts = v · tanh(q_t + k_s) for the queries and the places of each of B sources.
+//
+// The sum under the tangent is never stored: at B x T x S x K numbers it would be the largest tensor of a translator. The
+// way back computes the tangents again. What is padding is not computed: its scores are -inf, its gradients 0.
+#pragma once
+
+#include <cstdint>
+
+namespace elman {
+
+struct Additive {
+    long sources, queries, places, size;  // B, T, S, K
+    const float* query;                   // B x T x K
+    const float* keys;                    // B x S x K
+    const float* v;                       // K
+    const std::uint8_t* padding;          // B x S: not 0 where there is no place
+    const std::int64_t* counts;           // B: how many of the queries there are; null: all
+    float* scores;                        // B x T x S; on the way back their gradient, which is read
+    float* d_query;                       // B x T x K
+    float* d_keys;                        // B x S x K
+    float* d_v;                           // a row of K for each thread
+};
+
+}  // namespace elman

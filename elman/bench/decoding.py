@@ -1,0 +1,182 @@
+"""Translators that write and learn: Elman's decoders, JoeyNMT where it is installed, the loop of a course.
+
+JoeyNMT, the course and Elman's "luong-feeding" are the same network with the same weights; that they agree is checked
+before they are timed. All write the same number of ids for every sentence: none may end before.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, cast, get_args
+
+from elman.bench import machine
+from elman.bench.course import CourseTranslator
+from elman.bench.joey import Joey
+from elman.bench.machine import Work, interleave
+from elman.bench.translators import Elman, Pairs, Peer, Sizes
+from elman.errors import RunError
+from elman.nn.decoder import Kind
+
+JOEY, COURSE = "JoeyNMT", "course loop"
+OURS: dict[str, Kind] = {f"Elman {kind}": kind for kind in cast(tuple[Kind, ...], get_args(Kind)) if kind != "plain"}
+SAME = "Elman luong-feeding"
+"""Which of Elman's is the network of the peers."""
+SIZES = Sizes()
+LENGTH = 15
+"""Ids that are written for a sentence."""
+TRAINED, COURSE_TRAINED = 80, 8
+"""Pairs of a batch to learn from; the course goes through them one by one, so fewer will do to time it."""
+ALONE = 4
+"""Sentences that are timed together where they are translated one by one."""
+TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is done: translating with a beam (1 is greedy), or training; so many sentences at once."""
+
+    work: str
+    beam: int
+    batch: int
+
+    @property
+    def unit(self) -> str:
+        """What is counted in a second."""
+        return "target tokens" if self.work == "training" else "sentences"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured for one case: units a second, by who did it."""
+
+    case: Case
+    speeds: dict[str, float]
+    gflops: dict[str, float]
+    """Of training: 10^9 operations a second in products, padding not counted."""
+
+    def ratio(self, who: str, peer: str) -> float | None:
+        """How many times faster one is than the other; None where one of them was not measured."""
+        return self.speeds[who] / self.speeds[peer] if who in self.speeds and peer in self.speeds else None
+
+
+@dataclass(frozen=True)
+class Report:
+    """All rows of one run, beside the machine's peak."""
+
+    facts: dict[str, Any]
+    peak: float
+    """10^9 operations a second of a large product: the better of one before and one after."""
+    rows: list[Row]
+    skipped: list[str]
+    """A line for each peer that is not installed."""
+
+    def one_by_one(self, beam: int) -> float | None:
+        """Sentences a second of the course's loop, which knows no batches; None where that was not measured."""
+        found = [row.speeds.get(COURSE) for row in self.rows if row.case == Case("translating", beam, 1)]
+        return found[0] if found else None
+
+    def record(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return {
+            "machine": self.facts,
+            "sizes": asdict(SIZES),
+            "peak_gflops": self.peak,
+            "rows": [self._row(row) for row in self.rows],
+            "skipped": self.skipped,
+        }
+
+    def _row(self, row: Row) -> dict[str, Any]:
+        alone = self.one_by_one(row.case.beam) if row.case.work == "translating" else None
+        return asdict(row.case) | {
+            "unit": row.case.unit,
+            "per_second": row.speeds,
+            "ratio": {
+                who: {peer: row.ratio(who, peer) for peer in (JOEY, COURSE) if peer in row.speeds}
+                | ({"course loop one by one": row.speeds[who] / alone} if alone else {})
+                for who in OURS
+            },
+            "of_peak": {who: speed / self.peak for who, speed in row.gflops.items()},
+        }
+
+
+Follow = Callable[[Iterator[Row], int], Iterable[Row]]
+"""Sees each row as it is measured, and is told how many there will be."""
+
+
+def run(
+    *,
+    quick: bool = False,
+    seconds: float | None = None,
+    threads: int | None = None,
+    follow: Follow = lambda rows, total: rows,
+) -> Report:
+    """Measure every case (where quick, a beam of 5 only and no training), `seconds` on each (5; 1 where quick)."""
+    machine.need_kernels()
+    chosen = cases(quick=quick)
+    budget = seconds if seconds is not None else 1.0 if quick else 5.0
+    with machine.using_threads(threads):
+        peak = machine.matmul_gflops(min(budget, 1.0))
+        peers = peers_here()
+        check(peers)
+        rows = list(follow((measure(case, peers, budget) for case in chosen), len(chosen)))
+        return Report(machine.facts(), max(peak, machine.matmul_gflops(min(budget, 1.0))), rows, skipped())
+
+
+def cases(*, quick: bool = False) -> list[Case]:
+    """What is measured.
+
+    >>> len(cases()), len(cases(quick=True))
+    (5, 2)
+    """
+    found = [Case("translating", beam, batch) for beam in ((5,) if quick else (1, 5)) for batch in (1, 64)]
+    return found if quick else [*found, Case("training", 1, TRAINED)]
+
+
+def skipped() -> list[str]:
+    """A line for JoeyNMT where it is not there."""
+    return [] if machine.installed("joeynmt") else [f"{JOEY} was not measured: joeynmt not installed"]
+
+
+def peers_here() -> dict[str, Peer]:
+    """Everyone who can translate on this machine."""
+    same = SIZES.network("luong-feeding")
+    theirs: dict[str, Peer] = {} if skipped() else {JOEY: Joey(SIZES, same)}
+    theirs[COURSE] = CourseTranslator(SIZES, same)
+    return theirs | {who: Elman(SIZES.network(kind)) for who, kind in OURS.items()}
+
+
+def check(peers: dict[str, Peer]) -> None:
+    """RunError where those that are the same network do not expect the same of a batch."""
+    pairs = Pairs.of(3, SIZES.vocabulary)
+    losses = {who: peer.learning(pairs)() for who, peer in peers.items() if who not in OURS or who == SAME}
+    for who, loss in losses.items():
+        if not abs(loss - losses[SAME]) < TOLERANCE:
+            raise RunError(f"{who} and {SAME} differ in their loss on the same pairs: {loss:.4f}, {losses[SAME]:.4f}")
+
+
+def measure(case: Case, peers: dict[str, Peer], seconds: float) -> Row:
+    """Time one case, everyone in turn."""
+    works: dict[str, tuple[Work, int]] = {}
+    for who, peer in peers.items():
+        if case.work == "training":
+            pairs = Pairs.of(COURSE_TRAINED if who == COURSE else case.batch, SIZES.vocabulary)
+            works[who] = peer.learning(pairs), pairs.tokens
+        elif who != COURSE or case.batch == 1:  # the course has no batches
+            sentences = Pairs.of(max(case.batch, ALONE), SIZES.vocabulary)
+            works[who] = _translating(peer, sentences.batches(case.batch), case.beam), len(sentences.sources)
+    best = interleave([work for work, _ in works.values()], seconds)
+    speeds = {who: units / took for took, (who, (_, units)) in zip(best, works.items(), strict=True)}
+    return Row(case, speeds, _gflops(case, speeds) if case.work == "training" else {})
+
+
+def _translating(peer: Peer, batches: list[Pairs], beam: int) -> Work:
+    return lambda: [peer.translate(batch, beam, LENGTH) for batch in batches]
+
+
+def _gflops(case: Case, speeds: dict[str, float]) -> dict[str, float]:
+    """10^9 operations a second of those that trained on the batch of the case."""
+    pairs = Pairs.of(case.batch, SIZES.vocabulary)
+    return {
+        who: SIZES.flops(OURS.get(who, "luong-feeding"), pairs) * speed / pairs.tokens / 1e9
+        for who, speed in speeds.items()
+        if who != COURSE
+    }

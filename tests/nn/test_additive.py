@@ -1,0 +1,87 @@
+"""The compiled scores of additive attention against the equation in PyTorch."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from elman import kernels
+from elman.nn import additive
+from elman.nn.additive import additive_scores
+from elman.nn.attention import AdditiveAttention
+
+pytestmark = pytest.mark.skipif(not kernels.available(), reason="the compiled kernels are not installed")
+LENGTHS = torch.tensor([5, 1, 3])
+
+
+def given(size: int, queries: int = 4) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    torch.manual_seed(1)
+    padding = torch.arange(5) >= LENGTHS.unsqueeze(1)  # B x S
+    parts = (torch.randn(3, queries, size), torch.randn(3, 5, size), torch.randn(size))
+    query, keys, v = (part.requires_grad_() for part in parts)
+    return query, keys, v, padding
+
+
+def equation(query: Tensor, keys: Tensor, v: Tensor, padding: Tensor) -> Tensor:
+    scores = (query.unsqueeze(2) + keys.unsqueeze(1)).tanh() @ v  # B x T x S
+    return scores.masked_fill(padding.unsqueeze(1), -torch.inf)
+
+
+@pytest.mark.parametrize("isa", kernels.instruction_sets())
+@pytest.mark.parametrize("size", [1, 8, 19, 64])
+def test_scores_and_gradients_are_those_of_the_equation(isa: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = kernels.instruction_set()
+    assert before is not None
+    monkeypatch.setattr(additive, "FEW", 0)  # so that all threads take part
+    kernels.use(isa)
+    try:
+        query, keys, v, padding = given(size)
+        found, right = additive_scores(query, keys, v, padding), equation(query, keys, v, padding)
+        torch.testing.assert_close(found, right, atol=1e-5, rtol=1e-5)
+        weight = torch.randn(3, 4, 5)
+        gradients = [
+            torch.autograd.grad((scores.softmax(dim=-1) * weight).sum(), (query, keys, v)) for scores in (found, right)
+        ]
+        for one, other in zip(*gradients, strict=True):
+            torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+    finally:
+        kernels.use(before)
+
+
+def test_queries_beyond_the_count_are_not_looked_at() -> None:
+    query, keys, v, padding = given(8)
+    counts = torch.tensor([4, 2, 0])
+    scores = additive_scores(query, keys, v, padding, counts)
+    real = torch.arange(4) < counts.unsqueeze(1)  # B x T
+    assert torch.allclose(scores[real], equation(query, keys, v, padding)[real], atol=1e-5)
+    assert (scores[1, 2:, 0] == 0).all()
+    d_query, _, _ = torch.autograd.grad(scores[~padding.unsqueeze(1).expand_as(scores)].sum(), (query, keys, v))
+    assert (d_query[~real] == 0).all()
+    assert (d_query[real] != 0).any()
+
+
+def test_wrong_sizes_are_refused() -> None:
+    query, keys, v, padding = (part.detach() for part in given(8))
+    with torch.no_grad():
+        for wrong in (
+            (query[:2], keys, v, padding),
+            (query, keys, v[:7], padding),
+            (query, keys, v, padding[:, :4]),
+            (query, keys, v, padding, torch.tensor([4, 5, 0])),
+        ):
+            with pytest.raises(ValueError, match=r"should (be|have)"):
+                additive_scores(*wrong)
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_the_module_is_the_same_with_and_without_the_kernels(grad: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(2)
+    attention = AdditiveAttention(7, 6)
+    memory, query = torch.randn(3, 5, 6), torch.randn(3, 1, 7)
+    padding = torch.arange(5) >= LENGTHS.unsqueeze(1)
+    with torch.set_grad_enabled(grad):
+        compiled = attention(query, attention.keys(memory), padding)
+        monkeypatch.setattr(kernels, "native", None)
+        plain = attention(query, attention.keys(memory), padding)
+    assert torch.allclose(compiled, plain, atol=1e-6)
+    assert compiled.requires_grad == grad
+    assert (compiled[padding.unsqueeze(1)] == 0).all()
