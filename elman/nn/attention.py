@@ -169,7 +169,8 @@ class AdditiveAttention(Attention):
         return self.U(memory)  # type: ignore[no-any-return]
 
     def forward(self, query: Tensor, keys: Tensor, padding: Tensor, counts: Tensor | None = None) -> Tensor:
-        if keys.dtype != torch.float32 or not can_compile(keys):
+        transformed = torch._C._are_functorch_transforms_active()
+        if keys.dtype != torch.float32 or transformed or not can_compile(keys, query):
             return super().forward(query, keys, padding)
         rows = linear(query.flatten(0, 1), self.W.weight).view(*query.shape[:2], -1)  # B x T x K
         return additive_scores(rows, keys, self.v.weight[0], padding, counts).softmax(dim=-1)

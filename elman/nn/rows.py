@@ -47,6 +47,7 @@ def _can_compile(x: Tensor, weight: Tensor) -> bool:
         and x.shape[1] == weight.shape[1]
         and weight.is_contiguous()
         and can_compile(x, weight)
+        and not torch._C._are_functorch_transforms_active()
     )
 
 
