@@ -92,6 +92,12 @@ class Translator:
         """How many numbers the network consists of."""
         return sum(p.numel() for p in self.network.parameters())
 
+    def ready(self) -> TranslationNetwork:
+        """The network with all dropout off; to say so to every layer takes longer than some of its steps."""
+        if self.network.training:
+            self.network.eval()
+        return self.network
+
     def beside(self, *others: "Translator") -> "Translator":
         """An ensemble with others: the mean of their probabilities. Their vocabularies must be the same."""
         for other in others:
@@ -181,7 +187,7 @@ class Translator:
         self, texts: list[str], sources: list[Ints], searches: list[Search], tree: SearchTree | None = None
     ) -> list[list[Hypothesis]]:
         padded, lengths = pad(sources)
-        every = [TranslationSteps(model.network.eval(), padded, lengths) for model in (self, *self.others)]
+        every = [TranslationSteps(model.ready(), padded, lengths) for model in (self, *self.others)]
         steps: StepModel[Any] = Ensemble(every) if self.others else every[0]
         first, controls = searches[0], [search.control(self.sides) for search in searches]
         room = limits(self.search, first, lengths.tolist(), controls)
@@ -250,11 +256,11 @@ class Translator:
     @torch.no_grad()
     def log_probs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """log p(target | source) of each pair, the end token counted."""
-        self.network.eval()
+        network = self.ready()
         found = np.zeros(len(pairs))
         for rows, batch in self.batches([self.encode(*pair) for pair in pairs]):
-            hidden = self.network.readouts(batch.source, batch.lengths, batch.inputs, batch.batch_sizes)
-            each = self.network.softmax.target_log_probs(hidden, batch.targets).double().numpy()
+            hidden = network.readouts(batch.source, batch.lengths, batch.inputs, batch.batch_sizes)
+            each = network.softmax.target_log_probs(hidden, batch.targets).double().numpy()
             for size, part in zip(batch.batch_sizes.tolist(), np.split(each, _cuts(batch)), strict=True):
                 found[rows[:size]] += part
         return found.tolist()
@@ -262,10 +268,10 @@ class Translator:
     @torch.no_grad()
     def weights(self, pairs: Sequence[tuple[Ints, Ints]]) -> list[np.ndarray]:
         """Where each token of each target looked, the end token's place left out: T x S for each encoded pair."""
-        self.network.eval()
+        network = self.ready()
         found: list[np.ndarray] = [np.zeros((0, 0), np.float32)] * len(pairs)
         for rows, batch in self.batches(pairs):
-            seen = self.network.attended(batch.source, batch.lengths, batch.inputs, batch.batch_sizes)  # B x T x S
+            seen = network.attended(batch.source, batch.lengths, batch.inputs, batch.batch_sizes)  # B x T x S
             for row, place in enumerate(rows):
                 source, target = pairs[place]
                 table = seen[row, : len(target), : len(source)].numpy()

@@ -18,11 +18,11 @@ from elman.text.tokenizer import normaliser
 @torch.no_grad()
 def expected_scores(model: Translator, pairs: Sequence[tuple[Any, Any]]) -> dict[str, float]:
     """Loss (nats a token), perplexity and token accuracy, every right token being told before the next is asked for."""
-    model.network.eval()
+    network = model.ready()
     total = right = tokens = 0.0
     for _, batch in model.batches(pairs):
-        hidden = model.network.readouts(batch.source, batch.lengths, batch.inputs, batch.batch_sizes)
-        log_probs = model.network.softmax.log_probs(hidden)  # N x V
+        hidden = network.readouts(batch.source, batch.lengths, batch.inputs, batch.batch_sizes)
+        log_probs = network.softmax.log_probs(hidden)  # N x V
         total -= float(log_probs.gather(1, batch.targets.unsqueeze(1)).double().sum())
         right += int((log_probs.argmax(dim=1) == batch.targets).sum())
         tokens += len(batch.targets)
