@@ -1,6 +1,7 @@
 """`elman bench`: Elman's speed beside its peers' and the machine's own limit."""
 
 import json
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,11 +33,8 @@ def bench_layers(
     """RNN, GRU and LSTM, forward and backward, against torch.nn and JAX."""
     from elman.bench import layers, table
 
-    watch = partial(table.follow, console=Console(stderr=True))
-    report = layers.run(cell, quick=quick, seconds=seconds, threads=threads, follow=watch)
-    if json_file != "-":
-        table.show_layers(report, Console())
-    _write(report.record(), json_file)
+    run = partial(layers.run, cell)
+    _measure(run, table.show_layers, json_file, quick=quick, seconds=seconds, threads=threads)
 
 
 @bench_app.command("streaming")
@@ -49,11 +47,8 @@ def bench_streaming(
     """A character model that writes, against loops in PyTorch and ONNX Runtime."""
     from elman.bench import streaming, table
 
-    watch = partial(table.follow, console=Console(stderr=True))
-    report = streaming.run(quick=quick, seconds=seconds, threads=threads, follow=watch)
-    if json_file != "-":
-        table.show_streaming(report, Console())
-    _write(report.record(), json_file)
+    run = streaming.run
+    _measure(run, table.show_streaming, json_file, quick=quick, seconds=seconds, threads=threads)
 
 
 @bench_app.command("prediction")
@@ -66,11 +61,8 @@ def bench_prediction(
     """Taggers and a classifier, one sentence at a time and many together, against PyTorch and flair."""
     from elman.bench import prediction, table
 
-    watch = partial(table.follow, console=Console(stderr=True))
-    report = prediction.run(quick=quick, seconds=seconds, threads=threads, follow=watch)
-    if json_file != "-":
-        table.show_prediction(report, Console())
-    _write(report.record(), json_file)
+    run = prediction.run
+    _measure(run, table.show_prediction, json_file, quick=quick, seconds=seconds, threads=threads)
 
 
 @bench_app.command("decoding")
@@ -83,10 +75,19 @@ def bench_decoding(
     """Translators that write and learn, against JoeyNMT and a course's loop in PyTorch."""
     from elman.bench import decoding, table
 
-    watch = partial(table.follow, console=Console(stderr=True))
-    report = decoding.run(quick=quick, seconds=seconds, threads=threads, follow=watch)
+    run = decoding.run
+    _measure(run, table.show_decoding, json_file, quick=quick, seconds=seconds, threads=threads)
+
+
+def _measure(
+    run: Callable[..., Any], show: Callable[[Any, Console], None], json_file: str | None, **asked: Any
+) -> None:
+    """Run a benchmark, watched on standard error; then its table, and its figures where they are asked for."""
+    from elman.bench import table
+
+    report = run(**asked, follow=partial(table.follow, console=Console(stderr=True)))
     if json_file != "-":
-        table.show_decoding(report, Console())
+        show(report, Console())
     _write(report.record(), json_file)
 
 

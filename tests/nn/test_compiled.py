@@ -34,7 +34,9 @@ def assert_near(got: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
         assert difference <= close * scale, f"{name} is off by {difference}, its largest number is {scale}"
 
 
-def compare(kind: str, dtype: torch.dtype, sizes: tuple[int, int, int, int], layout: str, **options: Any) -> None:
+def assert_equals_torch(
+    kind: str, dtype: torch.dtype, sizes: tuple[int, int, int, int], layout: str, **options: Any
+) -> None:
     """PyTorch's results and the kernels' for sizes I, H, B, T."""
     inputs, hidden, batch, steps = sizes
     torch.manual_seed(sum(sizes))
@@ -56,10 +58,10 @@ LAYOUTS = ["padded", "batch first", "unbatched", "packed", "packed alike"]
 @pytest.mark.parametrize("kind", KINDS)
 def test_equals_torch_where_blocks_and_chunks_end(instruction_set: str, kind: str, dtype: torch.dtype) -> None:
     """Sums longer than a block, batches larger than a chunk, and the least of everything."""
-    compare(kind, dtype, (3, 259, 5, 3), "packed", bidirectional=True)
-    compare(kind, dtype, (1, 21, 101, 3), "packed", bidirectional=True, num_layers=2)
-    compare(kind, dtype, (2, 33, 49, 2), "padded", bias=False)
-    compare(kind, dtype, (1, 3, 1, 1), "unbatched")
+    assert_equals_torch(kind, dtype, (3, 259, 5, 3), "packed", bidirectional=True)
+    assert_equals_torch(kind, dtype, (1, 21, 101, 3), "packed", bidirectional=True, num_layers=2)
+    assert_equals_torch(kind, dtype, (2, 33, 49, 2), "padded", bias=False)
+    assert_equals_torch(kind, dtype, (1, 3, 1, 1), "unbatched")
 
 
 @st.composite
@@ -82,14 +84,14 @@ def calls(draw: st.DrawFn) -> dict[str, Any]:
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(calls())
 def test_equals_torch_whatever_the_shape(instruction_set: str, call: dict[str, Any]) -> None:
-    compare(**call)
+    assert_equals_torch(**call)
 
 
 @pytest.mark.slow
 @settings(max_examples=1500, deadline=None)
 @given(calls())
 def test_equals_torch_in_a_long_search(instruction_set: str, call: dict[str, Any]) -> None:
-    compare(**call)
+    assert_equals_torch(**call)
 
 
 @pytest.mark.parametrize("layout", ["padded", "packed, two ways"])

@@ -35,7 +35,9 @@ KINDS = {
 }
 
 
-def compare(options: dict, rows: int, *, tolerance: float = 2e-5, int8: bool = False, threads: int = 1) -> None:
+def assert_is_pytorchs(
+    options: dict, rows: int, *, tolerance: float = 2e-5, int8: bool = False, threads: int = 1
+) -> None:
     """Read a few ids a row step by step and hold every distribution against PyTorch's."""
     network = make(**options)
     vocabulary = network.softmax.vocab_size
@@ -55,7 +57,7 @@ def compare(options: dict, rows: int, *, tolerance: float = 2e-5, int8: bool = F
 def test_distributions_are_pytorchs(kind: str, isa: str) -> None:
     with instruction_set(isa):
         for rows in (1, 2, 5, 50):
-            compare(KINDS[kind], rows)
+            assert_is_pytorchs(KINDS[kind], rows)
 
 
 @pytest.mark.parametrize("isa", kernels.instruction_sets())
@@ -63,8 +65,8 @@ def test_distributions_are_pytorchs(kind: str, isa: str) -> None:
 def test_products_in_place_of_tables(kind: str, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(networks, "FOLDED_BYTES", 0)
     with instruction_set(isa):
-        compare(KINDS[kind], 1)
-        compare(KINDS[kind], 6)
+        assert_is_pytorchs(KINDS[kind], 1)
+        assert_is_pytorchs(KINDS[kind], 6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -113,4 +115,4 @@ def test_int8_is_close(kind: str, isa: str) -> None:
     options = {"sharpness": 1.0} | KINDS[kind]
     with instruction_set(isa):
         for rows in (1, 3, 5):
-            compare(options, rows, int8=True, tolerance=0.2)
+            assert_is_pytorchs(options, rows, int8=True, tolerance=0.2)

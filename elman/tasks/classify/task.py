@@ -184,7 +184,6 @@ def _train_one(
         remove_leftovers(out)
     else:
         prepare_folder(out, recipe)
-        (out / "confusion.png").unlink(missing_ok=True)
         reader.save(out / "tokenizer.json")
     reporter.say(_describe(task))
     trainer = Trainer(task, recipe.train, out, reporter)
