@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "attention.hpp"
+#include "continuations.hpp"
 #include "encode.hpp"
 #include "linear.hpp"
+#include "look.hpp"
 #include "recurrence.hpp"
 #include "stream.hpp"
 
@@ -29,9 +31,13 @@ struct Kernels {
     void (*weigh)(const double* z, long padded, double* w);
     // Whole texts: see encode.cpp
     void (*encode)(const EncoderNetwork&, const EncoderWork&, int index, int count);
-    // A step of a translator: see attention.cpp and linear.cpp
+    // Translators: see attention.cpp, linear.cpp, look.cpp and continuations.cpp
     void (*additive)(const Additive&, bool backward, long begin, long end, int thread);
     void (*linear)(const Linear&, long begin, long end);
+    void (*place)(const StreamNetwork&, const LookNetwork&, const LookWork&, const int* ids, const float* h, long h_stride,
+                  int index, int count);
+    void (*look)(const LookNetwork&, const LookWork&, int index, int count);
+    void (*continue_best)(const Continuations&, long begin, long end);
 };
 
 // What this processor can run, the lowest first.

@@ -75,12 +75,6 @@ struct Gates {
     ELMAN_INLINE Vector<float> sum(int v) const { return seen(v) + of_state(v); }
 };
 
-// σ(gate) tanh(x) with one division
-ELMAN_INLINE Vector<float> gated_tangent(Vector<float> gate, Vector<float> x) {
-    const Vector<float> e = exp_minus_1(2 * x);
-    return e / ((e + 2) * (2 + exp_minus_1(-gate)));
-}
-
 ELMAN_INLINE Vector<float> lstm_unit(const Gates& gates, float* cell) {
     const Vector<float> c = logistic(gates.sum(1)) * load(cell) + gated_tangent(gates.sum(0), gates.sum(2));
     store(cell, c);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 
 #include "threads.hpp"
@@ -39,7 +40,8 @@ Engine::Engine(const Weights& weights)
     network_.dense = weights.dense;
     network_.token_size = weights.token_size;
     network_.label_size = weights.label_size;
-    network_.seen = static_cast<int>(padded(weights.token_size + weights.label_size, lanes));
+    network_.fed_size = weights.fed_size;
+    network_.seen = static_cast<int>(padded(weights.token_size + weights.label_size + weights.fed_size, lanes));
     if (weights.tokens.numbers) {
         network_.tokens = keep_rows(weights.tokens.numbers, 1, 1, weights.tokens.rows * weights.tokens.columns);
     } else if (weights.tokens.bytes) {
@@ -57,8 +59,11 @@ Engine::Engine(const Weights& weights)
 
     long top = output_;
     if (weights.bridge) {
-        require(weights.bridge.columns == top && weights.bridge_bias, "the bridge to the softmax");
-        network_.bridge = keep(weights.bridge, 1, {top});
+        const std::vector<long> parts = weights.bridge_parts.empty() ? std::vector<long>{top} : weights.bridge_parts;
+        require(weights.bridge.columns == std::accumulate(parts.begin(), parts.end(), 0L) && weights.bridge_bias,
+                "the bridge to the softmax");
+        network_.bridge = keep(weights.bridge, 1, parts);
+        network_.bridge_tanh = weights.bridge_tanh;
         network_.bridge_bias = keep_rows(weights.bridge_bias, 1, 1, weights.bridge.rows);
         top = weights.bridge.rows;
     }
@@ -69,7 +74,8 @@ Engine::Engine(const Weights& weights)
 }
 
 void Engine::check_seen(const Weights& weights) const {
-    require(weights.token_size >= 0 && weights.label_size >= 0, "the embedding");
+    require(weights.token_size >= 0 && weights.label_size >= 0 && weights.fed_size >= 0, "the embedding");
+    require(!weights.fed_size || weights.token_size, "what is fed");
     require((weights.token_size > 0) == static_cast<bool>(weights.tokens), "the embedding");
     if (weights.tokens)
         require(weights.tokens.rows == weights.vocabulary && weights.tokens.columns == weights.token_size, "the embedding");
@@ -80,7 +86,7 @@ void Engine::add_layer(const Weights& weights, std::size_t depth) {
     const LayerWeights& from = weights.layers[depth];
     const std::string name = "layer " + std::to_string(depth + 1);
     const int blocks = weight_blocks(weights.cell);
-    const long H = hidden_, P = output_, rows = blocks * H, seen = weights.token_size + weights.label_size;
+    const long H = hidden_, P = output_, rows = blocks * H, seen = weights.token_size + weights.label_size + weights.fed_size;
     const bool first = depth == 0, tabled = from.table != nullptr;
     // Only what reads the token has a table: the first layer, or with dense connections every layer.
     require(!tabled || first || weights.dense, name);
@@ -139,6 +145,7 @@ Stream::Stream(const Engine& engine, int rows, int vectors, int threads)
     const int lanes = engine.kernels().lanes;
     const auto floats = [&](long count) { return floats_.emplace_back(count).get(); };
     const long states = static_cast<long>(network.layers) * rows;
+    if (vectors) logits_ = floats((vectors < rows ? rows : vectors) * padded_);
     if (vectors < rows) vectors = rows;
     work_.rows = work_.capacity = rows;
     work_.ids = ids_.data();
@@ -152,7 +159,8 @@ Stream::Stream(const Engine& engine, int rows, int vectors, int threads)
     const long bridged = network.bridge ? elman::padded(network.bridge.units, lanes) : 0;
     if (bridged) work_.bridged = floats(vectors * bridged);
     long longest = work_.seen_stride;
-    for (const long size : {static_cast<long>(network.hidden), static_cast<long>(network.output), bridged})
+    for (const long size : {static_cast<long>(network.hidden), static_cast<long>(network.output), bridged,
+                            static_cast<long>(network.bridge.size)})
         longest = size > longest ? size : longest;
     for (StreamScratch& each : scratch_)
         for (int which = 0; which < 2; ++which) {
@@ -162,7 +170,6 @@ Stream::Stream(const Engine& engine, int rows, int vectors, int threads)
         }
     work_.scratch = scratch_.data();
     work_.barrier = &barrier_;
-    logits_ = floats(vectors * padded_);
 }
 
 float* Stream::h(int depth, int row) const {
@@ -186,26 +193,31 @@ void Stream::begin() {
     load(states.data());
 }
 
-void Stream::load(const float* states) {
-    for (int row = 0; row < work_.rows; ++row)
+// A row's numbers, layer by layer: copy(where they stand here, where they stand outside, how many).
+template <class Numbers, class Copy>
+void Stream::rows_of_states(Numbers* states, long apart, Copy copy) const {
+    for (int row = 0; row < work_.rows; ++row) {
+        Numbers* each = states + row * (apart ? apart : engine_.state_size());
         for (int depth = 0; depth < engine_.network().layers; ++depth) {
-            std::memcpy(h(depth, row), states, static_cast<std::size_t>(engine_.output()) * sizeof(float));
-            states += engine_.output();
+            copy(h(depth, row), each, engine_.output());
+            each += engine_.output();
             if (!work_.c) continue;
-            std::memcpy(c(depth, row), states, static_cast<std::size_t>(engine_.hidden()) * sizeof(float));
-            states += engine_.hidden();
+            copy(c(depth, row), each, engine_.hidden());
+            each += engine_.hidden();
         }
+    }
 }
 
-void Stream::save(float* states) const {
-    for (int row = 0; row < work_.rows; ++row)
-        for (int depth = 0; depth < engine_.network().layers; ++depth) {
-            std::memcpy(states, h(depth, row), static_cast<std::size_t>(engine_.output()) * sizeof(float));
-            states += engine_.output();
-            if (!work_.c) continue;
-            std::memcpy(states, c(depth, row), static_cast<std::size_t>(engine_.hidden()) * sizeof(float));
-            states += engine_.hidden();
-        }
+void Stream::load(const float* states, long apart) {
+    rows_of_states(states, apart, [](float* here, const float* outside, int count) {
+        std::memcpy(here, outside, static_cast<std::size_t>(count) * sizeof(float));
+    });
+}
+
+void Stream::save(float* states, long apart) const {
+    rows_of_states(states, apart, [](const float* here, float* outside, int count) {
+        std::memcpy(outside, here, static_cast<std::size_t>(count) * sizeof(float));
+    });
 }
 
 void Stream::gather(const std::vector<int>& rows) {

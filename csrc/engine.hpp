@@ -25,12 +25,14 @@ struct Weights {
     Cell cell;
     int vocabulary, hidden, output, labels;
     bool residual, dense;
-    int token_size = 0, label_size = 0;     // of what the first layer sees, where it is needed as a vector
+    int token_size = 0, label_size = 0, fed_size = 0;  // of what the first layer sees, where it is needed as a vector
     Plain tokens;                           // V x token_size
     const float* label_vectors = nullptr;   // labels x label_size
     std::vector<LayerWeights> layers;
     Plain bridge, softmax;                  // softmax: V x what it sees
     const float* bridge_bias = nullptr;
+    bool bridge_tanh = false;               // the softmax sees the hyperbolic tangent of the bridge
+    std::vector<long> bridge_parts;         // sizes of the vectors that the bridge sees side by side; none: the output
     const float* softmax_bias = nullptr;    // V
     const float* initial = nullptr;         // the state before the first step, `state_size` numbers
 };
@@ -78,36 +80,45 @@ class Engine {
 // Rows of text that are read side by side: their state, and room to compute in.
 class Stream {
   public:
-    // `rows` texts; logits are made for up to `vectors` at a time.
+    // `rows` texts; logits are made for up to `vectors` at a time, or with 0 in the caller's own memory.
     Stream(const Engine& engine, int rows, int vectors, int threads);
 
     void begin();                                // every row at the initial state
-    void load(const float* states);              // B x state_size
-    void save(float* states) const;
+    void load(const float* states, long apart = 0);  // B x state_size, or rows so far apart
+    void save(float* states, long apart = 0) const;
     void gather(const std::vector<int>& rows);   // go on with these rows: a later or equal one in each place, or the first
     void set_rows(int rows) { work_.rows = rows; }
     int rows() const { return work_.rows; }
     int* ids() { return ids_.data(); }
     int* labels() { return labels_.data(); }
+    void feed(const float* rows, long apart) { work_.fed = rows, work_.fed_stride = apart; }
+    int threads() const { return static_cast<int>(scratch_.size()); }
+    int capacity() const { return work_.capacity; }
 
     // The next four are called by every thread of a region, with its number and the number of threads.
     void step(int index, int count) { engine_.kernels().stream_step(engine_.network(), work_, index, count); }
     void logits(const float* top, int rows, int index, int count) {
-        engine_.kernels().stream_logits(engine_.network(), work_, top, stride(), rows, logits_, index, count);
+        logits(top, stride(), rows, logits_, index, count);
+    }
+    void logits(const float* top, long apart, int rows, float* to, int index, int count) {
+        engine_.kernels().stream_logits(engine_.network(), work_, top, apart, rows, to, index, count);
     }
     void wait(int count) { barrier_.wait(count); }
     void turn(int index) {  // after a step, by one of them: the next state becomes the present one
         if (index == 0) work_.turn = 1 - work_.turn;
     }
 
-    const float* top() const;  // what the softmax sees after a step, before the turn
+    const float* top() const;  // what the last layer gives after a step, before the turn
+    const float* bridged() const { return work_.bridged; }  // what the softmax saw, where there is a bridge to it
+    float* h(int depth, int row) const;                     // of the present state
     long stride() const { return engine_.network().output; }
     const float* row_logits(int row) const { return logits_ + row * padded_; }
     long padded() const { return padded_; }
 
   private:
-    float* h(int depth, int row) const;
     float* c(int depth, int row) const;
+    template <class Numbers, class Copy>
+    void rows_of_states(Numbers* states, long apart, Copy copy) const;
 
     const Engine& engine_;
     StreamWork work_{};
@@ -117,7 +128,7 @@ class Stream {
     std::vector<Buffer<float>> floats_;
     std::vector<Buffer<std::uint8_t>> bytes_;
     std::vector<StreamScratch> scratch_;
-    float* logits_;
+    float* logits_ = nullptr;
 };
 
 }  // namespace elman

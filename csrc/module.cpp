@@ -268,4 +268,5 @@ NB_MODULE(_kernels, m) {
           nb::arg("d_v").none(), nb::arg("threads"), "Scores of additive attention, or their gradients; see attention.hpp.");
     elman::bind_runtime(m);
     elman::bind_encoder(m);
+    elman::bind_decoder(m);
 }

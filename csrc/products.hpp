@@ -157,4 +157,31 @@ inline void multiply(const Matrix& m, int p, const Rows& in, int first, int rows
     }
 }
 
+// The vector of one token.
+inline void copy_token(const StreamNetwork& network, int id, float* to) {
+    const long from = static_cast<long>(id) * network.token_size;
+    if (!network.token_scale) {
+        const float* vector = static_cast<const float*>(network.tokens) + from;
+        std::memcpy(to, vector, static_cast<std::size_t>(network.token_size) * sizeof(float));
+        return;
+    }
+    const auto* bytes = static_cast<const std::int8_t*>(network.tokens) + from;
+    for (int k = 0; k < network.token_size; ++k) to[k] = static_cast<float>(bytes[k]) * network.token_scale[id];
+}
+
+// A plain product of all rows with the panels of one thread; calls write(row, unit, register) for each register of sums.
+template <class Write>
+ELMAN_INLINE void product(const Matrix& m, const Rows& in, int rows, const StreamScratch& scratch, int index, int count,
+                          Write write) {
+    const Range mine = share(panel_count(m), index, count);
+    for (int p = mine.begin; p < mine.end; ++p)
+        for (int first = 0; first < rows; first += kStreamChunk) {
+            const int some = rows - first < kStreamChunk ? rows - first : kStreamChunk, vectors = panel_vectors(m, p);
+            multiply(m, p, in, first, some, scratch.sums[0]);
+            for (int r = 0; r < some; ++r)
+                for (int v = 0; v < vectors; ++v)
+                    write(first + r, panel_column(m, p) + v * kWidth, load(scratch.sums[0] + (r * vectors + v) * kWidth));
+        }
+}
+
 }  // namespace elman::ELMAN_ISA

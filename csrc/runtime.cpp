@@ -2,7 +2,7 @@
 // constructors, so that no array, however damaged, can make the kernels read what is not theirs.
 #include <nanobind/stl/shared_ptr.h>
 
-#include "given.hpp"
+#include "layers.hpp"
 #include "runtime.hpp"
 #include "writing.hpp"
 
@@ -15,44 +15,8 @@ using States = nb::ndarray<const float, nb::ndim<2>, nb::device::cpu, nb::c_cont
 
 std::shared_ptr<Engine> make_engine(const nb::dict& description) {
     Given given(description);
-    Weights weights{};
-    weights.cell = cell_named(given.text("cell"));
-    weights.vocabulary = given.size("vocabulary");
-    weights.hidden = given.size("hidden");
-    weights.output = given.size("output");
-    weights.labels = given.size("labels");
-    weights.residual = given.flag("residual");
-    weights.dense = given.flag("dense");
-    weights.token_size = given.size("token_size");
-    weights.label_size = given.size("label_size");
-    if (weights.residual && weights.dense) refuse("connections are either residual or dense");
-    if (weights.vocabulary < 1 || weights.hidden < 1 || weights.output < 1 || weights.labels < 0 || weights.label_size < 0)
-        refuse("a size is not above zero");
-    weights.tokens = given.matrix("tokens");
-    weights.label_vectors = given.numbers("label_vectors", static_cast<long>(weights.labels) * weights.label_size);
-    weights.bridge = given.matrix("bridge");
-    weights.bridge_bias = given.numbers("bridge_bias", weights.bridge.rows);
-    weights.softmax = given.matrix("softmax");
-    weights.softmax_bias = given.numbers("softmax_bias", weights.vocabulary);
-
-    const auto layers = nb::cast<std::vector<nb::dict>>(description["layers"]);
-    const long H = weights.hidden, gates = weight_blocks(weights.cell) * H;
-    const long state = weights.output + (weights.cell == Cell::lstm ? H : 0);
-    weights.initial = given.numbers("initial", static_cast<long>(layers.size()) * state);
     std::vector<Given> kept;
-    kept.reserve(layers.size());
-    for (const nb::dict& each : layers) {
-        Given& layer = kept.emplace_back(each);
-        LayerWeights from;
-        from.input = layer.matrix("input");
-        from.hidden = layer.matrix("hidden");
-        from.projection = layer.matrix("projection");
-        from.bias = layer.numbers("bias", gates);
-        from.table = layer.numbers("table", weights.vocabulary * gates);
-        from.labels = layer.numbers("labels", weights.labels * gates);
-        from.hidden_bias = layer.numbers("hidden_bias", H);
-        weights.layers.push_back(from);
-    }
+    const Weights weights = network_of(given, description, kept);
     nb::gil_scoped_release unlocked;
     return std::make_shared<Engine>(weights);
 }

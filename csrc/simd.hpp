@@ -166,4 +166,10 @@ ELMAN_INLINE V hyperbolic_tangent(V x) {
     return e / (e + 2);
 }
 
+// σ(gate) tanh(x) with one division
+ELMAN_INLINE Vector<float> gated_tangent(Vector<float> gate, Vector<float> x) {
+    const Vector<float> e = exp_minus_1(2 * x);
+    return e / ((e + 2) * (2 + exp_minus_1(-gate)));
+}
+
 }  // namespace elman::ELMAN_ISA

@@ -65,12 +65,6 @@ struct Sums {
     ELMAN_INLINE Vector<float> gate(int v) const { return seen(v) + load(hidden + v * kWidth); }
 };
 
-// σ(gate) tanh(x) with one division
-ELMAN_INLINE Vector<float> gated_tangent(Vector<float> gate, Vector<float> x) {
-    const Vector<float> e = exp_minus_1(2 * x);
-    return e / ((e + 2) * (2 + exp_minus_1(-gate)));
-}
-
 ELMAN_INLINE void finish_lstm(const LayerStep& step, const Sums<4>& sums, int row, long unit) {
     const long place = static_cast<long>(step.depth) * step.work.capacity + row;
     float* cell = step.work.c + place * step.network.hidden + unit;
@@ -154,21 +148,6 @@ void run_layer(const LayerStep& step, const StreamScratch& scratch, int index, i
     }
 }
 
-// A plain product of all rows with the panels of one thread; calls write(row, unit, register) for each register of sums.
-template <class Write>
-ELMAN_INLINE void product(const Matrix& m, const Rows& in, int rows, const StreamScratch& scratch, int index, int count,
-                          Write write) {
-    const Range mine = share(panel_count(m), index, count);
-    for (int p = mine.begin; p < mine.end; ++p)
-        for (int first = 0; first < rows; first += kStreamChunk) {
-            const int some = rows - first < kStreamChunk ? rows - first : kStreamChunk, vectors = panel_vectors(m, p);
-            multiply(m, p, in, first, some, scratch.sums[0]);
-            for (int r = 0; r < some; ++r)
-                for (int v = 0; v < vectors; ++v)
-                    write(first + r, panel_column(m, p) + v * kWidth, load(scratch.sums[0] + (r * vectors + v) * kWidth));
-        }
-}
-
 void project(const LayerStep& step, const StreamScratch& scratch, int index, int count) {
     const Matrix& m = step.layer.projection;
     const Rows in = rows_for(m, step.work.inner, step.network.hidden, step.work.rows, scratch, 0);
@@ -176,23 +155,18 @@ void project(const LayerStep& step, const StreamScratch& scratch, int index, int
             [&](int row, long unit, Vector<float> sum) { step.write(row, unit, sum); });
 }
 
-// The vectors of token and label, side by side.
+// The vectors of token and label, and what the row is fed, side by side.
 void embed(const StreamNetwork& network, const StreamWork& work, int index, int count) {
     for (int row = index; row < work.rows; row += count) {
         float* to = work.seen + row * work.seen_stride;
-        const long from = static_cast<long>(work.ids[row]) * network.token_size;
-        if (network.token_scale) {
-            const auto* bytes = static_cast<const std::int8_t*>(network.tokens) + from;
-            const float scale = network.token_scale[work.ids[row]];
-            for (int k = 0; k < network.token_size; ++k) to[k] = static_cast<float>(bytes[k]) * scale;
-        } else {
-            const float* vector = static_cast<const float*>(network.tokens) + from;
-            std::memcpy(to, vector, static_cast<std::size_t>(network.token_size) * sizeof(float));
-        }
+        copy_token(network, work.ids[row], to);
         if (network.label_size) {
             const float* label = network.label_vectors + static_cast<long>(work.labels[row]) * network.label_size;
             std::memcpy(to + network.token_size, label, static_cast<std::size_t>(network.label_size) * sizeof(float));
         }
+        if (network.fed_size)
+            std::memcpy(to + network.token_size + network.label_size, work.fed + row * work.fed_stride,
+                        static_cast<std::size_t>(network.fed_size) * sizeof(float));
     }
 }
 
@@ -215,7 +189,7 @@ void stream_step(const StreamNetwork& network, const StreamWork& work, int index
     }
 }
 
-// What the softmax sees (rows x stride, as the last layer left it) to logits (rows x padded vocabulary). The caller waits.
+// What the last layer left, or all that the bridge sees (rows x stride), to logits (rows x padded vocabulary). The caller waits.
 void stream_logits(const StreamNetwork& network, const StreamWork& work, const float* top, long stride, int rows,
                    float* logits, int index, int count) {
     const StreamScratch& scratch = work.scratch[index];
@@ -223,7 +197,8 @@ void stream_logits(const StreamNetwork& network, const StreamWork& work, const f
         const long units = (network.bridge.units + kWidth - 1) / kWidth * kWidth;
         const Rows in = rows_for(network.bridge, top, stride, rows, scratch, 0);
         product(network.bridge, in, rows, scratch, index, count, [&](int row, long unit, Vector<float> sum) {
-            store(work.bridged + row * units + unit, sum + load(network.bridge_bias + unit));
+            sum += load(network.bridge_bias + unit);
+            store(work.bridged + row * units + unit, network.bridge_tanh ? hyperbolic_tangent(sum) : sum);
         });
         work.barrier->wait(count);
         top = work.bridged;

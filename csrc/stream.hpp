@@ -40,14 +40,15 @@ struct StreamNetwork {
     int hidden, output;         // padded sizes of c and h
     bool residual, dense;
     const StreamLayer* layer;
-    // What the first layer sees where it is needed as a vector: token and label side by side
-    int token_size, label_size; // not padded
-    int seen;                   // padded sum of the two; 0 where no layer needs it
+    // What the first layer sees where it is needed as a vector: token, label and what a decoder is fed, side by side
+    int token_size, label_size, fed_size; // not padded
+    int seen;                   // padded sum of the three; 0 where no layer needs it
     const void* tokens;         // V x token_size; float, or int8 with a scale for each row
     const float* token_scale;
     const float* label_vectors; // labels x label_size
     Matrix bridge, softmax;
     const float* bridge_bias;
+    bool bridge_tanh;
     const float* softmax_bias;  // -inf in the padding
 };
 
@@ -65,6 +66,8 @@ struct StreamWork {
     int turn;              // which of the two copies of h is the present one
     const int* ids;        // B: what is read next
     const int* labels;     // B; null without
+    const float* fed;      // B x fed_size, rows `fed_stride` apart
+    long fed_stride;
     float* h[2];           // L x B x output
     float* c;              // L x B x hidden; LSTM
     float* inner;          // B x hidden; what is projected

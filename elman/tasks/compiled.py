@@ -1,4 +1,4 @@
-"""What classifiers and taggers have in common: a compiled runtime beside the network, and weights in int8.
+"""What classifiers, taggers and translators have in common: a compiled runtime beside the network, weights in int8.
 
 `predict` goes through the runtime wherever it runs the network, PyTorch does the rest; both agree up to rounding.
 """

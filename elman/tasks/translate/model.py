@@ -17,7 +17,9 @@ from elman.corpora.examples import by_length, pad
 from elman.decode import Control, Ensemble, Hypothesis, NothingFound, SearchTree, StepModel, beam_search
 from elman.errors import UserError
 from elman.nn.translation import TranslationNetwork
+from elman.runtime.decoder import Decoder, decoder_refusal
 from elman.tasks import folder as folders
+from elman.tasks.compiled import CompiledModel
 from elman.tasks.predict import PredictOptions
 from elman.tasks.translate.batch import Batch, Ints, make_batch
 from elman.tasks.translate.drawn import drawn
@@ -26,7 +28,7 @@ from elman.tasks.translate.network import build_network
 from elman.tasks.translate.search import Search, limits
 from elman.tasks.translate.settings import ModelSettings, SearchSettings
 from elman.tasks.translate.sides import Sides
-from elman.tasks.translate.steps import TranslationSteps
+from elman.tasks.translate.steps import CompiledSteps, TranslationSteps
 from elman.tasks.translate.translation import Alternative, Translation, joined
 from elman.tasks.translate.unknown import replace_unknown
 from elman.tasks.translate.windows import windows
@@ -35,7 +37,7 @@ TASK = "translate"
 SENTENCES, TOKENS = 64, 4096  # searched at a time, at most
 
 
-class Translator:
+class Translator(CompiledModel[Decoder]):
     """p(target | source).
 
     `longest` is the number of tokens of the longest source that it has learned from: a longer one is translated in
@@ -51,7 +53,8 @@ class Translator:
         longest: int,
         tokens_per_character: float = 0.0,
     ) -> None:
-        self.settings, self.search, self.sides, self.network = settings, search, sides, network
+        self.settings, self.search, self.sides = settings, search, sides
+        self.network: TranslationNetwork = network
         self.longest, self.tokens_per_character = longest, tokens_per_character
         self.others: list[Translator] = []
         self.recipe: dict[str, Any] = {}  # what it was trained by; kept in its config
@@ -71,9 +74,9 @@ class Translator:
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"{folder / 'config.json'} is damaged: {str(error).splitlines()[0]}") from None
         network = build_network(settings, sides)
-        folders.load_weights(network, folder)
+        int8 = folders.load_weights(network, folder)
         model = cls(settings, search, sides, network.eval(), longest, rate)
-        model.recipe = config.get("recipe", {})
+        model.recipe, model.int8 = config.get("recipe", {}), int8
         return model
 
     def save(self, folder: Path) -> None:
@@ -85,12 +88,23 @@ class Translator:
             "tokens_per_character": self.tokens_per_character,
             "recipe": self.recipe,
         }
-        folders.write_model(folder, TASK, config, folders.weights_of(self.network), self.sides)
+        folders.write_model(folder, TASK, config, self._kept_weights(), self.sides)
 
-    @property
-    def parameters(self) -> int:
-        """How many numbers the network consists of."""
-        return sum(p.numel() for p in self.network.parameters())
+    # The compiled decoder
+
+    def refusal(self) -> str | None:
+        """Why the compiled decoder does not write for this model, so that PyTorch does; None if it does."""
+        return decoder_refusal(self.network)
+
+    def _compile(self) -> Decoder:
+        return Decoder.of(self.network, arrays=self.int8)
+
+    def steps(self, source: torch.Tensor, lengths: torch.Tensor) -> StepModel[Any]:
+        """What a search goes through to write translations of sources (B x S ids, of so many each)."""
+        network, decoder = self.ready(), self._runtime()
+        if decoder is None:
+            return TranslationSteps(network, source, lengths)
+        return CompiledSteps(decoder, network, source, lengths)
 
     def ready(self) -> TranslationNetwork:
         """The network with all dropout off; to say so to every layer takes longer than some of its steps."""
@@ -107,7 +121,7 @@ class Translator:
                 raise UserError("models of an ensemble must read sources alike: one has model.reverse_source")
         longest = min(model.longest for model in (self, *others))
         twin = Translator(self.settings, self.search, self.sides, self.network, longest, self.tokens_per_character)
-        twin.recipe, twin.others = self.recipe, [*self.others, *others]
+        twin.recipe, twin.int8, twin.others = self.recipe, self.int8, [*self.others, *others]
         return twin
 
     # Translating
@@ -187,8 +201,8 @@ class Translator:
         self, texts: list[str], sources: list[Ints], searches: list[Search], tree: SearchTree | None = None
     ) -> list[list[Hypothesis]]:
         padded, lengths = pad(sources)
-        every = [TranslationSteps(model.ready(), padded, lengths) for model in (self, *self.others)]
-        steps: StepModel[Any] = Ensemble(every) if self.others else every[0]
+        every = [model.steps(padded, lengths) for model in (self, *self.others)]
+        steps = Ensemble(every) if self.others else every[0]
         first, controls = searches[0], [search.control(self.sides) for search in searches]
         room = limits(self.search, first, lengths.tolist(), controls)
         if first.sampling is not None:

@@ -1,11 +1,17 @@
-"""Several rows of a source share its memory, in whatever order they are picked."""
+"""Rows may be picked in whatever order, and the compiled decoder writes what the network writes."""
+
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from elman import kernels
 from elman.corpora.examples import pad
-from elman.tasks.translate.steps import TranslationSteps
+from elman.decode import StepModel
+from elman.nn.translation import TranslationNetwork
+from elman.runtime import Decoder
+from elman.tasks.translate.steps import CompiledSteps, TranslationSteps
 from tests.nn.translators import COMBINATIONS, network
 
 SOURCES = [np.array([2, 3, 4]), np.array([5]), np.array([6, 7, 8, 9, 2])]
@@ -17,46 +23,58 @@ PICKS = {
     "turned round": [2, 1, 0],
     "apart": [0, 2, 0, 1, 2, 2],
 }
+COMPILED = [False, *([True] if kernels.available() else [])]
+CLOSE = {False: {"rtol": 1e-10, "atol": 1e-12}, True: {"rtol": 1e-5, "atol": 1e-5}}
 
 
+def steps_of(net: TranslationNetwork, sources: list[np.ndarray], compiled: bool) -> StepModel[Any]:
+    if not compiled:
+        return TranslationSteps(net, *pad(sources))
+    return CompiledSteps(Decoder.of(net.float()), net, *pad(sources))
+
+
+@pytest.mark.parametrize("compiled", COMPILED)
 @pytest.mark.parametrize(("decoder", "attention"), COMBINATIONS)
-def test_rows_of_a_source_equal_copies_of_it(decoder: str, attention: str) -> None:
+def test_rows_of_a_source_equal_copies_of_it(decoder: str, attention: str, compiled: bool) -> None:
     net = network(decoder, attention)
-    steps = TranslationSteps(net, *pad(SOURCES))
+    steps: Any = steps_of(net, SOURCES, compiled)
     for name, picks in PICKS.items():
         _, state = steps.step(torch.tensor([1, 1, 1]), steps.start(3))
         state = steps.select(state, torch.tensor(picks))
-        copies = TranslationSteps(net, *pad([SOURCES[row] for row in picks]))
+        copies: Any = steps_of(net, [SOURCES[row] for row in picks], compiled=False)  # by PyTorch
         _, expected = copies.step(torch.ones(len(picks), dtype=torch.long), copies.start(len(picks)))
         for ids in ([2, 3, 4, 5, 6, 7], [5, 5, 2, 3, 3, 4]):
             given = torch.tensor(ids[: len(picks)])
             logits, state = steps.step(given, state)
             right, expected = copies.step(given, expected)
-            torch.testing.assert_close(logits, right, rtol=1e-10, atol=1e-12, msg=name)
+            torch.testing.assert_close(logits, right, **CLOSE[compiled], msg=name)
             if decoder != "plain":
                 seen = steps.attention(state)[:, : copies.attention(expected).shape[1]]
-                torch.testing.assert_close(seen, copies.attention(expected), rtol=1e-10, atol=1e-12, msg=name)
+                torch.testing.assert_close(seen, copies.attention(expected), **CLOSE[compiled], msg=name)
 
 
-def test_picks_upon_picks_and_the_old_state_stays() -> None:
+@pytest.mark.parametrize("compiled", COMPILED)
+def test_picks_upon_picks_and_the_old_state_stays(compiled: bool) -> None:
     net = network("luong-feeding", "additive")
-    steps = TranslationSteps(net, *pad(SOURCES))
+    steps = steps_of(net, SOURCES, compiled)
     _, first = steps.step(torch.tensor([1, 1, 1]), steps.start(3))
-    before, _ = steps.step(torch.tensor([2, 3, 4]), first)
+    before = steps.step(torch.tensor([2, 3, 4]), first)[0].clone()
     state = steps.select(first, torch.tensor([0, 0, 1, 2, 2]))
     _, state = steps.step(torch.tensor([2, 3, 4, 5, 6]), state)
     state = steps.select(state, torch.tensor([1, 1, 3, 4]))  # the second source is gone
     logits, _ = steps.step(torch.tensor([2, 2, 3, 4]), state)
-    copies = TranslationSteps(net, *pad([SOURCES[row] for row in (0, 0, 2, 2)]))
+    copies = steps_of(net, [SOURCES[row] for row in (0, 0, 2, 2)], compiled=False)
     expected = copies.start(4)
     for ids in ([1, 1, 1, 1], [3, 3, 5, 6], [2, 2, 3, 4]):
         right, expected = copies.step(torch.tensor(ids), expected)
-    torch.testing.assert_close(logits, right, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(logits, right, **CLOSE[compiled])
     again, _ = steps.step(torch.tensor([2, 3, 4]), first)
     assert torch.equal(before, again)
 
 
-def test_a_decoder_without_attention_says_so() -> None:
-    steps = TranslationSteps(network("plain"), *pad(SOURCES))
+@pytest.mark.parametrize("compiled", COMPILED)
+def test_a_decoder_without_attention_says_so(compiled: bool) -> None:
+    steps: Any = steps_of(network("plain"), SOURCES, compiled)
+    _, state = steps.step(torch.tensor([2, 3, 4]), steps.start(3))
     with pytest.raises(ValueError, match="has no attention"):
-        steps.attention(steps.start(3))
+        steps.attention(state)

@@ -1,0 +1,62 @@
+// The decoder of a trained translator: packed, never changed again, and used by several threads of a program at once.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "engine.hpp"
+#include "look.hpp"
+
+namespace elman {
+
+enum class Looks { never, before, after };  // with the state before the step, and is fed what it saw; or after it
+
+struct LookWeights {
+    Looks looks;
+    bool feeds_readout;                // it is fed the readout of the step before
+    Score score;
+    float scale;
+    bool sees_token;                   // the query is of token and state
+    bool reads_token;                  // the readout is of the token too
+    int key_size, state_size;          // of the memory; 0 where it never looks
+    Plain query;                       // none where the state is the query
+    const float* query_bias = nullptr;
+    const float* v = nullptr;
+};
+
+class Decoder {
+  public:
+    // Copies all that it needs. The layers are those of a stream, and its bridge to the softmax the readout of token,
+    // state and what was seen. Throws std::invalid_argument where shapes do not fit.
+    Decoder(const Weights& weights, const LookWeights& look);
+    ~Decoder();
+
+    int vocabulary() const { return engine_.vocabulary(); }
+    long padded_vocabulary() const { return elman::padded(vocabulary(), engine_.kernels().lanes); }
+    long state_size() const { return engine_.state_size() + fed_; }  // of a row: for each layer h, then c; what is fed
+    int key_size() const { return key_size_; }
+    int memory_size() const { return memory_size_; }
+
+    // The logits (R x padded vocabulary) after reading one id a row; states (R x state_size) are changed in place, where
+    // each row looked is written to weights (R x S).
+    void step(int rows, const int* ids, const int* owners, const Memory& memory, float* states, float* weights,
+              float* logits, int threads) const;
+
+  private:
+    class Room;   // the memory in which a step is computed
+    std::unique_ptr<Room> take_room(int rows, int threads) const;
+    void keep_room(std::unique_ptr<Room> room) const;
+
+    Engine engine_;
+    Looks looks_;
+    int key_size_, memory_size_;
+    long fed_;  // numbers of the readout that is fed; 0 where it is not
+    LookNetwork network_{};
+    PackedMatrix query_;
+    Buffer<float> query_bias_, v_;
+    mutable std::mutex lock_;
+    mutable std::vector<std::unique_ptr<Room>> rooms_;  // those that are not in use
+};
+
+}  // namespace elman

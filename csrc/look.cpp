@@ -1,0 +1,111 @@
+#include "look.hpp"
+
+#include <cmath>
+
+#include "barrier.hpp"
+#include "products.hpp"
+
+namespace elman::ELMAN_ISA {
+namespace {
+
+// The sum over all numbers of two vectors of each(x, y).
+template <class Each>
+ELMAN_INLINE float sum_over(const float* x, const float* y, long size, Each each) {
+    Vector<float> sum = {};
+    const long whole = size / kWidth * kWidth;
+    for (long i = 0; i < whole; i += kWidth) sum += each(load(x + i), load(y + i), i, kWidth);
+    if (whole < size) {
+        const int rest = static_cast<int>(size - whole);
+        sum += each(load_some(x + whole, rest), load_some(y + whole, rest), whole, rest);
+    }
+    return sum_of(sum);
+}
+
+float dot(const float* x, const float* y, long size) {
+    return sum_over(x, y, size,
+                    [](Vector<float> a, Vector<float> b, long, int) __attribute__((always_inline)) { return a * b; });
+}
+
+float additive_score(const float* q, const float* k, const float* v, long size) {
+    return sum_over(q, k, size, [&](Vector<float> a, Vector<float> b, long i, int n) __attribute__((always_inline)) {
+        return load_some(v + i, n) * hyperbolic_tangent(a + b);
+    });
+}
+
+// How well query q fits the places of a source.
+void scores_of(const LookNetwork& network, const float* q, const float* keys, long size, int places, float* scores) {
+    float scale = network.scale;
+    if (network.score == Score::cosine) {
+        const float length = std::sqrt(dot(q, q, size));
+        scale /= length > 1e-12f ? length : 1e-12f;
+    }
+    for (int s = 0; s < places; ++s) {
+        const float* k = keys + s * size;
+        if (network.score == Score::location) scores[s] = s < network.query_size ? q[s] : -__builtin_inff();
+        else if (network.score == Score::additive) scores[s] = additive_score(q, k, network.v, size);
+        else scores[s] = scale * dot(q, k, size);
+    }
+}
+
+void softmax(float* scores, int places) {
+    float top = scores[0], sum = 0;
+    for (int s = 1; s < places; ++s) top = scores[s] > top ? scores[s] : top;
+    for (int s = 0; s < places; ++s) sum += scores[s] = std::exp(scores[s] - top);
+    for (int s = 0; s < places; ++s) scores[s] /= sum;
+}
+
+// seen = Σ weight_s m_s
+void mix(const float* weights, const float* states, long size, int places, float* seen) {
+    std::memset(seen, 0, static_cast<std::size_t>(size) * sizeof(float));
+    for (int s = 0; s < places; ++s) {
+        const float* state = states + s * size;
+        for (long i = 0; i < size; i += kWidth) {
+            const int n = size - i < kWidth ? static_cast<int>(size - i) : kWidth;
+            store_some(seen + i, load_some(seen + i, n) + weights[s] * load_some(state + i, n), n);
+        }
+    }
+}
+
+}  // namespace
+
+// Puts the state h of each row (R x h_stride) in its place, and where `ids` are given the vector of its token. The caller waits.
+void place(const StreamNetwork& stream, const LookNetwork& network, const LookWork& work, const int* ids, const float* h,
+           long h_stride, int index, int count) {
+    for (int row = index; row < work.rows; row += count) {
+        float* to = work.joined + row * network.stride;
+        if (ids) copy_token(stream, ids[row], to + network.token);
+        std::memcpy(to + network.state, h + row * h_stride, static_cast<std::size_t>(stream.output) * sizeof(float));
+    }
+}
+
+// Each row looks with the state that stands in it. Every thread of a region calls this, all rows being there; the caller
+// waits before it reads what was seen.
+void look(const LookNetwork& network, const LookWork& work, int index, int count) {
+    const Memory& memory = *work.memory;
+    const float* queries = work.joined + network.state;
+    long stride = network.stride;
+    if (network.query) {
+        const float* from = work.joined + (network.sees_token ? network.token : network.state);
+        const Rows in = rows_for(network.query, from, network.stride, work.rows, work.scratch[index], 0);
+        stride = (network.query.units + kWidth - 1L) / kWidth * kWidth;
+        product(network.query, in, work.rows, work.scratch[index], index, count, [&](int row, long unit, Vector<float> sum) {
+            if (network.query_bias) sum += load(network.query_bias + unit);
+            store(work.queries + row * stride + unit, sum);
+        });
+        work.barrier->wait(count);
+        queries = work.queries;
+    }
+    for (int row = index; row < work.rows; row += count) {
+        const long source = work.owners[row];
+        const int places = memory.lengths[source];
+        float* weights = work.weights + static_cast<long>(row) * memory.places;
+        const float* keys = memory.keys + source * memory.places * memory.key_size;
+        scores_of(network, queries + row * stride, keys, memory.key_size, places, weights);
+        softmax(weights, places);
+        for (int s = places; s < memory.places; ++s) weights[s] = 0;
+        mix(weights, memory.states + source * memory.places * memory.state_size, memory.state_size, places,
+            work.joined + row * network.stride + network.seen);
+    }
+}
+
+}  // namespace elman::ELMAN_ISA
