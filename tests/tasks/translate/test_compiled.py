@@ -85,6 +85,7 @@ def test_int8_is_a_quarter_of_the_size_and_translates_alike(tmp_path: Path) -> N
     pairs = runs.strings(60)
     found, right = ([one.text for one in model.predict([pair.source for pair in pairs])] for model in (rounded, whole))
     assert sum(map(str.__eq__, found, right)) >= 55
-    code, out, error = invoke("predict", str(tmp_path / "int8"), stdin="\n".join(pair.source for pair in pairs))
+    (tmp_path / "new.txt").write_text("\n".join(pair.source for pair in pairs))
+    code, out, error = invoke("predict", str(tmp_path / "int8"), str(tmp_path / "new.txt"))
     assert code == 0, error
     assert out.split("\n")[: len(found)] == found
