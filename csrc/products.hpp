@@ -79,19 +79,25 @@ inline Rows rows_for(const Matrix& m, const float* data, long stride, int rows, 
 
 // --- The products ---------------------------------------------------------------------------------------------------
 
+constexpr int kAhead = 1024;  // bytes of weights that are asked for before they are needed
+
 // One row has few sums, and each waits for itself: several sums for the same column, each of every other step, keep the
 // multipliers busy.
 template <int V>
 ELMAN_INLINE void one_row(const float* x, const float* panel, int size, float* sums) {
     constexpr int phases = V == kMostVectors ? 2 : 4;  // `size` is whole registers, so both divide it
     Vector<float> sum[phases][V] = {};
-    for (int k = 0; k < size; k += phases, panel += phases * V * kWidth)
+    for (int k = 0; k < size; k += phases, panel += phases * V * kWidth) {
+#pragma GCC unroll 16
+        for (int line = 0; line < phases * V * kVectorBytes; line += 64)
+            __builtin_prefetch(reinterpret_cast<const char*>(panel) + kAhead + line);
 #pragma GCC unroll 4
         for (int i = 0; i < phases; ++i) {
             const Vector<float> factor = every(x[k + i]);
 #pragma GCC unroll 4
             for (int v = 0; v < V; ++v) sum[i][v] += factor * load(panel + (i * V + v) * kWidth);
         }
+    }
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) {
         Vector<float> total = sum[0][v];
@@ -112,6 +118,8 @@ ELMAN_INLINE void byte_rows(const Matrix& m, long column, const std::int8_t* pan
     }
     const std::uint8_t* x = in.bytes + first * in.stride;
     for (int k = 0; k < m.size; k += 4, panel += V * kVectorBytes) {
+#pragma GCC unroll 4
+        for (int line = 0; line < V * kVectorBytes; line += 64) __builtin_prefetch(panel + kAhead + line);
         Integers factor[R];
 #pragma GCC unroll 4
         for (int r = 0; r < R; ++r) factor[r] = four(x + r * in.stride + k);
