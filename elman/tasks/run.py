@@ -1,4 +1,4 @@
-"""A run's folder: when it may be written to, what it is resumed from. The same for every task."""
+"""A run's folder: when it may be written to, what it is resumed from, what is reported. The same for every task."""
 
 import shutil
 from pathlib import Path
@@ -6,6 +6,8 @@ from typing import TypeVar
 
 from elman.errors import UserError
 from elman.files import write_text
+from elman.tasks.folder import Vocabulary
+from elman.train import Trainer
 from elman.train.recipe import Section, differences, parse, read_toml, to_toml
 
 MODEL_FILES = ("config.json", "tokenizer.json", "lexicon.json", "model.safetensors", "metrics.json", "README.md")
@@ -53,3 +55,22 @@ def remove_leftovers(out: Path) -> None:
     """Files that a kill left half-written beside the ones they were to replace."""
     for path in [*out.glob(".*.tmp"), *out.glob("checkpoint/.*.tmp")]:
         path.unlink(missing_ok=True)
+
+
+def open_folder(out: Path, recipe: Section, vocabulary: Vocabulary, *, resume: bool) -> None:
+    """Make the folder ready: for a new run with its recipe and vocabulary, else as a kill may have left it."""
+    if resume:
+        remove_leftovers(out)
+    else:
+        prepare_folder(out, recipe)
+        vocabulary.save(out / "tokenizer.json")
+
+
+def run_facts(trainer: Trainer) -> dict[str, float]:
+    """What a report says of the run."""
+    return {
+        "seconds": trainer.seconds,
+        "steps": trainer.step,
+        "epochs": trainer.batches.progress,
+        f"{trainer.task.unit}_per_second": trainer.tokens / max(trainer.seconds, 1e-9),
+    }

@@ -28,7 +28,7 @@ from elman.tasks.classify.report import evaluate_model, write_report
 from elman.tasks.classify.scoring import quick_scores, targets_of
 from elman.tasks.classify.settings import ClassifyRecipe
 from elman.tasks.recipes import load_recipe
-from elman.tasks.run import check_folder, prepare_folder, remove_leftovers
+from elman.tasks.run import check_folder, open_folder, prepare_folder, run_facts
 from elman.train import Loss, Reporter, Trainer, seed_everything
 from elman.train.recipe import parse
 
@@ -180,11 +180,7 @@ def _train_one(
         reader = fit_reader((record.text for record in data.train), recipe.text, recipe.model)
     seed_everything(recipe.train.seed)
     task = ClassifyTask(recipe, data, reader)
-    if goes_on:
-        remove_leftovers(out)
-    else:
-        prepare_folder(out, recipe)
-        reader.save(out / "tokenizer.json")
+    open_folder(out, recipe, reader, resume=goes_on)
     reporter.say(_describe(task))
     trainer = Trainer(task, recipe.train, out, reporter)
     trainer.run(goes_on)
@@ -200,13 +196,7 @@ def _finish(
     with reporter.busy("scoring the model that was kept, and the baselines"):
         report = evaluate_model(model, sets, data.train, task.recipe.baseline)
     report |= {"parameters": model.parameters, "classes": len(model.labels), "several": model.several}
-    report["run"] = {
-        "seconds": trainer.seconds,
-        "steps": trainer.step,
-        "epochs": trainer.batches.progress,
-        "texts": len(data.train),
-        "texts_per_second": trainer.tokens / max(trainer.seconds, 1e-9),
-    }
+    report["run"] = run_facts(trainer) | {"texts": len(data.train)}
     if crossed is not None:
         report["cross_validation"] = crossed
     write_report(out, task.recipe, report)

@@ -25,7 +25,7 @@ from elman.tasks.language.report import evaluate_model, write_report
 from elman.tasks.language.scoring import Reading, hidden_and_targets
 from elman.tasks.language.settings import LanguageRecipe
 from elman.tasks.recipes import load_recipe
-from elman.tasks.run import check_folder, prepare_folder, remove_leftovers
+from elman.tasks.run import check_folder, open_folder, run_facts
 from elman.text import Tokenizer
 from elman.train import Loss, Reporter, Trainer, seed_everything
 from elman.train.recipe import parse
@@ -162,11 +162,7 @@ def train(
         data = open_data(recipe, data_dir, tokenizer)
     seed_everything(recipe.train.seed)
     task = LanguageTask(recipe, data) if recipe.model.kind != "ngram" else None
-    if resume:
-        remove_leftovers(out)
-    else:
-        prepare_folder(out, recipe)
-        data.tokenizer.save(out / "tokenizer.json")
+    open_folder(out, recipe, data.tokenizer, resume=resume)
     run = _train_network(task, out, resume, reporter) if task else _count_ngrams(recipe, data, out, reporter)
     return _finish(recipe, data, out, reporter, run)
 
@@ -175,9 +171,7 @@ def _train_network(task: LanguageTask, out: Path, resume: bool, reporter: Report
     reporter.say(_describe(task))
     trainer = Trainer(task, task.recipe.train, out, reporter)
     trainer.run(resume)
-    speed = trainer.tokens / max(trainer.seconds, 1e-9)
-    progress = trainer.batches.progress
-    return {"seconds": trainer.seconds, "steps": trainer.step, "epochs": progress, "tokens_per_second": speed}
+    return run_facts(trainer)
 
 
 def _count_ngrams(recipe: LanguageRecipe, data: LanguageData, out: Path, reporter: Reporter) -> dict[str, float]:

@@ -16,7 +16,7 @@ from elman.corpora.tagged import Sentence
 from elman.metrics.lexicon import MostFrequentTag
 from elman.metrics.spans import Scheme, convert
 from elman.tasks.recipes import load_recipe
-from elman.tasks.run import check_folder, prepare_folder, remove_leftovers
+from elman.tasks.run import check_folder, open_folder, run_facts
 from elman.tasks.tag.batch import Batch, Ints, make_batch
 from elman.tasks.tag.data import TagData, open_data, read_files, settle
 from elman.tasks.tag.model import TagModel
@@ -156,11 +156,7 @@ def train(
         data = open_data(recipe, data_dir, reporter.say)
     seed_everything(recipe.train.seed)
     task = TagTask(recipe, data, Speller.load(out / "tokenizer.json") if resume else None)
-    if resume:
-        remove_leftovers(out)
-    else:
-        prepare_folder(out, recipe)
-        task.model.speller.save(out / "tokenizer.json")
+    open_folder(out, recipe, task.model.speller, resume=resume)
     reporter.say(_describe(task))
     trainer = Trainer(task, recipe.train, out, reporter)
     trainer.run(resume)
@@ -173,13 +169,7 @@ def _finish(task: TagTask, trainer: Trainer, out: Path, reporter: Reporter) -> d
     parts = {"dev": task.data.dev} | ({"test": task.data.test} if task.data.test else {})
     with reporter.busy("scoring the model that was kept, and the baseline"):
         report = evaluate_model(model, parts, strict=task.recipe.report.strict)
-    report["parameters"] = model.parameters
-    report["run"] = {
-        "seconds": trainer.seconds,
-        "steps": trainer.step,
-        "epochs": trainer.batches.progress,
-        "tokens_per_second": trainer.tokens / max(trainer.seconds, 1e-9),
-    }
+    report |= {"parameters": model.parameters, "run": run_facts(trainer)}
     write_report(out, task.recipe, report)
     return report
 

@@ -16,7 +16,7 @@ from elman.corpora.examples import ExampleBatches, fingerprint
 from elman.corpora.pairs import Pair, read_pairs
 from elman.errors import UserError
 from elman.tasks.recipes import load_recipe
-from elman.tasks.run import check_folder, prepare_folder, remove_leftovers
+from elman.tasks.run import check_folder, open_folder, run_facts
 from elman.tasks.translate.batch import Batch, Ints, make_batch
 from elman.tasks.translate.data import TranslateData, open_data, pair_files
 from elman.tasks.translate.model import Translator
@@ -127,11 +127,7 @@ def train(
         reporter.say(line)
     seed_everything(recipe.train.seed)
     task = TranslateTask(recipe, data, sides)
-    if resume:
-        remove_leftovers(out)
-    else:
-        prepare_folder(out, recipe)
-        sides.save(out / "tokenizer.json")
+    open_folder(out, recipe, sides, resume=resume)
     reporter.say(_describe(task))
     trainer = Trainer(task, recipe.train, out, reporter)
     trainer.run(resume)
@@ -144,14 +140,7 @@ def _finish(task: TranslateTask, trainer: Trainer, out: Path, reporter: Reporter
     sets = {"dev": data.dev} | ({"test": data.test} if data.test else {})
     with reporter.busy("scoring the model that was kept, and the baselines"):
         report = evaluate_model(model, sets, data.train, task.recipe.report)
-    report["parameters"] = model.parameters
-    report["run"] = {
-        "seconds": trainer.seconds,
-        "steps": trainer.step,
-        "epochs": trainer.batches.progress,
-        "pairs": len(task.pairs),
-        "tokens_per_second": trainer.tokens / max(trainer.seconds, 1e-9),
-    }
+    report |= {"parameters": model.parameters, "run": run_facts(trainer) | {"pairs": len(task.pairs)}}
     write_report(out, task.recipe, report)
     return report
 
