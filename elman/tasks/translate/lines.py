@@ -4,10 +4,13 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from elman.corpora.examples import in_order
 from elman.errors import UserError
 from elman.tasks.predict import PredictOptions
 from elman.tasks.texts import TextRecord, read_texts
+from elman.tasks.translate.batch import Ints
 from elman.tasks.translate.search import Search
 from elman.tasks.translate.translation import Translation
 
@@ -16,8 +19,6 @@ if TYPE_CHECKING:
 
 OWN = ("prefix", "require", "forbid")  # what a JSON record may say for itself
 SAMPLE, LEAST = 2000, 40  # characters that are looked at before the language is doubted: at most, at least
-STRANGE = 1.6  # times as many tokens as usual
-UNKNOWN = 0.4  # share of unknown tokens
 
 Translate = Callable[[Sequence[str], Sequence[Search]], list[Translation]]
 
@@ -108,8 +109,8 @@ class _Watch:
 
     def __init__(self, model: "Translator", options: PredictOptions) -> None:
         self.model, self.options = model, options
-        self.characters = self.tokens = self.unknown = self.long = 0
-        self.doubted = False
+        self.characters = self.long = 0
+        self.sample: list[Ints] = []
 
     def see(self, record: TextRecord) -> None:
         """Look at a record that will be translated."""
@@ -121,9 +122,9 @@ class _Watch:
                 f"warning: {self.options.where}:{record.line} has {tokens} tokens and the model learned from at most "
                 f"{self.model.longest}: such texts are translated in parts, cut between sentences or words"
             )
-        if not self.doubted and self.characters < SAMPLE:
-            self.characters, self.tokens = self.characters + len(record.text), self.tokens + tokens
-            self.unknown += int((ids == self.model.sides.source.unk_id).sum())
+        if self.characters < SAMPLE:
+            self.characters += len(record.text)
+            self.sample.append(ids)
             if self.characters >= SAMPLE:
                 self._doubt()
 
@@ -135,16 +136,9 @@ class _Watch:
             self.options.say(f"{self.long:,} texts were longer than {self.model.longest} tokens")
 
     def _doubt(self) -> None:
-        usual = self.model.tokens_per_character * max(self.characters, 1)
-        more, unknown = self.tokens / max(usual, 1e-9), self.unknown / max(self.tokens, 1)
-        if more > STRANGE or unknown > UNKNOWN:
-            self.doubted = True
-            how = (
-                f"{unknown:.0%} of its tokens are unknown"
-                if unknown > UNKNOWN
-                else f"it takes {more:.1f} times the tokens"
-            )
+        doubt = self.model.usual.doubt(np.concatenate(self.sample), self.characters, self.model.sides)
+        if doubt is not None:
             self.options.say(
-                f"warning: the vocabulary hardly covers {self.options.where} ({how}): "
+                f"warning: {self.options.where} does not look like what the model learned to read ({doubt}): "
                 "is this the source language, or are source and target swapped?"
             )

@@ -31,6 +31,7 @@ from elman.tasks.translate.sides import Sides
 from elman.tasks.translate.steps import CompiledSteps, TranslationSteps
 from elman.tasks.translate.translation import Alternative, Translation, joined
 from elman.tasks.translate.unknown import replace_unknown
+from elman.tasks.translate.usual import Usual
 from elman.tasks.translate.windows import windows
 
 TASK = "translate"
@@ -51,11 +52,11 @@ class Translator(CompiledModel[Decoder]):
         sides: Sides,
         network: TranslationNetwork,
         longest: int,
-        tokens_per_character: float = 0.0,
+        usual: Usual | None = None,
     ) -> None:
         self.settings, self.search, self.sides = settings, search, sides
         self.network: TranslationNetwork = network
-        self.longest, self.tokens_per_character = longest, tokens_per_character
+        self.longest, self.usual = longest, usual or Usual()
         self.others: list[Translator] = []
         self.recipe: dict[str, Any] = {}  # what it was trained by; kept in its config
 
@@ -70,12 +71,12 @@ class Translator(CompiledModel[Decoder]):
         try:
             settings = ModelSettings.model_validate(config["model"])
             search = SearchSettings.model_validate(config["search"])
-            longest, rate = int(config["longest"]), float(config["tokens_per_character"])
+            longest, usual = int(config["longest"]), Usual.of_json(config["usual"])
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"{folder / 'config.json'} is damaged: {str(error).splitlines()[0]}") from None
         network = build_network(settings, sides)
         int8 = folders.load_weights(network, folder)
-        model = cls(settings, search, sides, network.eval(), longest, rate)
+        model = cls(settings, search, sides, network.eval(), longest, usual)
         model.recipe, model.int8 = config.get("recipe", {}), int8
         return model
 
@@ -85,7 +86,7 @@ class Translator(CompiledModel[Decoder]):
             "model": self.settings.model_dump(mode="json"),
             "search": self.search.model_dump(mode="json"),
             "longest": self.longest,
-            "tokens_per_character": self.tokens_per_character,
+            "usual": self.usual.to_json(),
             "recipe": self.recipe,
         }
         folders.write_model(folder, TASK, config, self._kept_weights(), self.sides)
@@ -120,7 +121,7 @@ class Translator(CompiledModel[Decoder]):
             if other.settings.reverse_source != self.settings.reverse_source:
                 raise UserError("models of an ensemble must read sources alike: one has model.reverse_source")
         longest = min(model.longest for model in (self, *others))
-        twin = Translator(self.settings, self.search, self.sides, self.network, longest, self.tokens_per_character)
+        twin = Translator(self.settings, self.search, self.sides, self.network, longest, self.usual)
         twin.recipe, twin.int8, twin.others = self.recipe, self.int8, [*self.others, *others]
         return twin
 

@@ -25,6 +25,7 @@ from elman.tasks.translate.report import evaluate_model, write_report
 from elman.tasks.translate.scoring import expected_scores
 from elman.tasks.translate.settings import TranslateRecipe
 from elman.tasks.translate.sides import Sides
+from elman.tasks.translate.usual import Usual
 from elman.train import Loss, Reporter, Trainer, seed_everything
 from elman.train.recipe import parse
 
@@ -58,7 +59,7 @@ class TranslateTask:
         self.held_out = [self.model.encode(pair.source, pair.target) for pair in data.dev]
         self.model.longest = max(len(source) for source, _ in self.pairs)
         characters = sum(len(pair.source) for pair in data.train)
-        self.model.tokens_per_character = sum(len(source) for source, _ in encoded) / characters
+        self.model.usual = Usual.of(encoded, characters=characters, size=sides.source.size, joint=sides.joint)
         self._training: ExampleBatches[Batch] | None = None
 
     def batches(self) -> ExampleBatches[Batch]:

@@ -12,6 +12,7 @@ from elman.tasks.translate.network import build_network
 from elman.tasks.translate.settings import ModelSettings, SearchSettings, TextSettings
 from elman.tasks.translate.sides import Sides
 from elman.tasks.translate.task import TranslateTask
+from elman.tasks.translate.usual import Usual
 from elman.train import Trainer, seed_everything
 from tests.train.toy import quiet
 
@@ -82,11 +83,17 @@ def trainer(train: Path, out: Path, *settings: str) -> Trainer:
 
 
 def untrained(
-    pairs: Sequence[Pair] | None = None, *, kind: str = "characters", seed: int = 0, longest: int = 12, **model: Any
+    pairs: Sequence[Pair] | None = None,
+    *,
+    kind: str = "characters",
+    joint: bool = False,
+    seed: int = 0,
+    longest: int = 12,
+    **model: Any,
 ) -> translate.Translator:
     """A model with random weights, which has much to say about everything, in double precision."""
     given = strings() if pairs is None else pairs
-    text = TextSettings.model_validate({"kind": kind})
+    text = TextSettings.model_validate({"kind": kind, "joint": joint})
     sides = Sides.fit(text, [(pair.source, pair.target) for pair in given])
     settings = ModelSettings.model_validate({"cell": "gru", "hidden": 12, "embedding": 8, "longest": longest} | model)
     seed_everything(seed)
@@ -95,10 +102,11 @@ def untrained(
         parameter.data.mul_(2.5)  # far from even, so that what is found is found for a reason
     assert network.softmax.bias is not None
     network.softmax.bias.data[sides.target.eos_id] += 1  # and most of it ends
+    encoded = [(sides.read(pair.source), sides.say(pair.target)) for pair in given]
     characters = sum(len(pair.source) for pair in given)
-    rate = sum(len(sides.read(pair.source)) for pair in given) / characters
+    usual = Usual.of(encoded, characters=characters, size=sides.source.size, joint=sides.joint)
     made = translate.Translator(
-        settings, SearchSettings(length_factor=1.0, length_extra=4), sides, network, longest, rate
+        settings, SearchSettings(length_factor=1.0, length_extra=4), sides, network, longest, usual
     )
     made.recipe = translate.TranslateRecipe(text=text, model=settings).model_dump(mode="json")
     return made

@@ -118,13 +118,14 @@ def test_a_long_line_is_warned_of() -> None:
     assert record["parts"] == 2 and record["translation"] == printed[1]
 
 
+@pytest.mark.parametrize("joint", [False, True])
 @pytest.mark.parametrize("kind", ["words", "bpe", "characters"])
-def test_a_swapped_pair_is_warned_of(kind: str) -> None:
+def test_a_swapped_pair_is_warned_of(kind: str, joint: bool) -> None:
     pairs = [Pair(pair.source, pair.target.upper()) for pair in sentences(200)]
-    model = untrained(pairs, kind=kind, longest=200)
+    model = untrained(pairs, kind=kind, joint=joint, longest=200)
     right, wrong = ([getattr(pair, side) for pair in pairs[:5]] for side in ("source", "target"))
     assert told(model, right)[1] == []
     (sentence,) = told(model, wrong)[1]
-    assert sentence.startswith("warning: the vocabulary hardly covers new.txt (")
+    assert sentence.startswith("warning: new.txt does not look like what the model learned to read (")
     assert "are source and target swapped?" in sentence
     assert told(model, ["XY"])[1] == []  # a word says nothing about a language
