@@ -27,14 +27,17 @@ float score(const float* q, const float* k, const float* v, long size) {
     return sum_of(sum);
 }
 
-// With t = tanh(q + k): d_v += g t, and d_q and d_k get g v (1 - t²) more.
+// With t = tanh(q + k): d_v += g t, and d_q and d_k get g v (1 - t²) more. Without kAll, only d_q is made.
+template <bool kAll>
 void score_back(const float* q, const float* k, const float* v, long size, float g, float* d_q, float* d_k, float* d_v) {
     registers(size, [&](long i, int n) __attribute__((always_inline)) {
         const Vector<float> t = hyperbolic_tangent(load_some(q + i, n) + load_some(k + i, n));
         const Vector<float> d = g * load_some(v + i, n) * (1 - t * t);
-        store_some(d_v + i, load_some(d_v + i, n) + g * t, n);
         store_some(d_q + i, load_some(d_q + i, n) + d, n);
-        store_some(d_k + i, load_some(d_k + i, n) + d, n);
+        if constexpr (kAll) {
+            store_some(d_v + i, load_some(d_v + i, n) + g * t, n);
+            store_some(d_k + i, load_some(d_k + i, n) + d, n);
+        }
     });
 }
 
@@ -42,15 +45,16 @@ void score_back(const float* q, const float* k, const float* v, long size, float
 
 // The scores of sources `begin` ... `end` - 1, or where backward their gradients.
 void additive(const Additive& a, bool backward, long begin, long end, int thread) {
-    float* d_v = a.d_v + thread * a.size;
-    if (backward) clear(d_v, a.size);
+    const bool all = backward && a.d_keys;
+    float* d_v = all ? a.d_v + thread * a.size : nullptr;
+    if (all) clear(d_v, a.size);
     for (long b = begin; b < end; ++b) {
         const float *query = a.query + b * a.queries * a.size, *keys = a.keys + b * a.places * a.size;
         const std::uint8_t* padding = a.padding + b * a.places;
         float *scores = a.scores + b * a.queries * a.places, *d_query = nullptr, *d_keys = nullptr;
         if (backward) {
             clear(d_query = a.d_query + b * a.queries * a.size, a.queries * a.size);
-            clear(d_keys = a.d_keys + b * a.places * a.size, a.places * a.size);
+            if (all) clear(d_keys = a.d_keys + b * a.places * a.size, a.places * a.size);
         }
         const long real = real_queries(a, b);
         for (long t = 0; t < (backward ? real : a.queries); ++t)
@@ -58,8 +62,9 @@ void additive(const Additive& a, bool backward, long begin, long end, int thread
                 float& e = scores[t * a.places + s];
                 const float *q = query + t * a.size, *k = keys + s * a.size;
                 if (!backward) e = padding[s] ? -__builtin_inff() : t < real ? score(q, k, a.v, a.size) : 0.0f;
-                else if (!padding[s] && e != 0)
-                    score_back(q, k, a.v, a.size, e, d_query + t * a.size, d_keys + s * a.size, d_v);
+                else if (padding[s] || e == 0) continue;
+                else if (all) score_back<true>(q, k, a.v, a.size, e, d_query + t * a.size, d_keys + s * a.size, d_v);
+                else score_back<false>(q, k, a.v, a.size, e, d_query + t * a.size, nullptr, nullptr);
             }
     }
 }

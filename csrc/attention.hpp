@@ -17,8 +17,8 @@ struct Additive {
     const std::int64_t* counts;           // B: how many of the queries there are; null: all
     float* scores;                        // B x T x S; on the way back their gradient, which is read
     float* d_query;                       // B x T x K
-    float* d_keys;                        // B x S x K
-    float* d_v;                           // a row of K for each thread
+    float* d_keys;                        // B x S x K; null: that of the query alone is made
+    float* d_v;                           // a row of K for each thread; likewise
 };
 
 }  // namespace elman

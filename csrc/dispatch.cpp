@@ -19,14 +19,13 @@
     void weigh(const double*, long, double*);                                                                       \
     void encode(const EncoderNetwork&, const EncoderWork&, int, int);                                               \
     void additive(const Additive&, bool, long, long, int);                                                          \
-    void linear(const Linear&, long, long);                                                                         \
     void place(const StreamNetwork&, const LookNetwork&, const LookWork&, const int*, const float*, long, int, int); \
     void look(const LookNetwork&, const LookWork&, int, int);                                                       \
     void continue_best(const Continuations&, long, long);                                                           \
     constexpr Kernels table() {                                                                                     \
         return {#isa,        forward,       forward, backward, backward, lanes,                                     \
                 stream_step, stream_logits, log_sum, widen,    cool,     weigh,                                     \
-                encode,      additive,      linear,  place,    look,     continue_best};                            \
+                encode,      additive,      place,   look,     continue_best};                                      \
     }                                                                                                               \
     }
 

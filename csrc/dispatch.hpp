@@ -7,7 +7,6 @@
 #include "attention.hpp"
 #include "continuations.hpp"
 #include "encode.hpp"
-#include "linear.hpp"
 #include "look.hpp"
 #include "recurrence.hpp"
 #include "stream.hpp"
@@ -31,9 +30,8 @@ struct Kernels {
     void (*weigh)(const double* z, long padded, double* w);
     // Whole texts: see encode.cpp
     void (*encode)(const EncoderNetwork&, const EncoderWork&, int index, int count);
-    // Translators: see attention.cpp, linear.cpp, look.cpp and continuations.cpp
+    // Translators: see attention.cpp, look.cpp and continuations.cpp
     void (*additive)(const Additive&, bool backward, long begin, long end, int thread);
-    void (*linear)(const Linear&, long begin, long end);
     void (*place)(const StreamNetwork&, const LookNetwork&, const LookWork&, const int* ids, const float* h, long h_stride,
                   int index, int count);
     void (*look)(const LookNetwork&, const LookWork&, int index, int count);

@@ -200,18 +200,7 @@ const float* of_size(const std::string& name, const Floats& array, std::size_t c
     return array.data();
 }
 
-void linear(const Floats& x, const Floats& weight, const std::optional<Floats>& bias, Floats y, int threads) {
-    if (x.ndim() != 2 || weight.ndim() != 2) refuse("x", "and weight should be matrices");
-    const std::size_t rows = x.shape(0), units = weight.shape(0), size = weight.shape(1);
-    Linear l{long(rows), long(units), long(size), of_size("x", x, rows * size), weight.data(),
-             bias ? of_size("bias", *bias, units) : nullptr, y.data()};
-    of_size("y", y, rows * units);
-    nb::gil_scoped_release unlocked;
-    auto body = [&](int index, int count) { kernels().linear(l, l.units * index / count, l.units * (index + 1) / count); };
-    parallel(threads, body);
-}
-
-// Without `d_query` and the others the scores are written, with them read.
+// Without `d_query` the scores are written, with it read; `d_keys` and `d_v` are made both or not at all.
 void additive(const Floats& query, const Floats& keys, const Floats& v,
               const nb::ndarray<std::uint8_t, nb::device::cpu, nb::c_contig>& padding,
               const std::optional<nb::ndarray<std::int64_t, nb::device::cpu, nb::c_contig>>& counts, Floats scores,
@@ -220,7 +209,7 @@ void additive(const Floats& query, const Floats& keys, const Floats& v,
     if (query.ndim() != 3 || keys.ndim() != 3) refuse("query", "and keys should have three dimensions");
     const std::size_t B = keys.shape(0), S = keys.shape(1), K = keys.shape(2), T = query.shape(1);
     const bool backward = d_query.has_value();
-    if (backward != d_keys.has_value() || backward != d_v.has_value()) refuse("d_query", "comes with d_keys and d_v");
+    if (d_keys.has_value() != d_v.has_value() || (d_keys && !backward)) refuse("d_keys", "comes with d_query and d_v");
     if (padding.size() != B * S) refuse("padding", "should be B x S");
     if (counts && counts->size() != B) refuse("counts", "should be B numbers");
     for (std::size_t b = 0; counts && b < B; ++b)
@@ -229,9 +218,12 @@ void additive(const Floats& query, const Floats& keys, const Floats& v,
                padding.data(), counts ? counts->data() : nullptr, scores.data(), nullptr, nullptr, nullptr};
     of_size("scores", scores, B * T * S);
     if (backward) {
-        of_size("d_query", *d_query, B * T * K), of_size("d_keys", *d_keys, B * S * K);
-        of_size("d_v", *d_v, std::size_t(threads) * K);
-        a.d_query = d_query->data(), a.d_keys = d_keys->data(), a.d_v = d_v->data();
+        of_size("d_query", *d_query, B * T * K);
+        a.d_query = d_query->data();
+    }
+    if (d_keys) {
+        of_size("d_keys", *d_keys, B * S * K), of_size("d_v", *d_v, std::size_t(threads) * K);
+        a.d_keys = d_keys->data(), a.d_v = d_v->data();
     }
     nb::gil_scoped_release unlocked;
     std::vector<long> work{0};  // of the sources before each
@@ -261,8 +253,6 @@ NB_MODULE(_kernels, m) {
           nb::arg("output_size"), nb::arg("threads"), nb::arg("batch_sizes"), nb::arg("output"), nb::arg("states"),
           nb::arg("directions"),
           "Run one layer through all steps, or back; see recurrence.hpp for the tensors.");
-    m.def("linear", elman::linear, nb::arg("x"), nb::arg("weight"), nb::arg("bias").none(), nb::arg("y"), nb::arg("threads"),
-          "The product of a few rows with the rows of a matrix, and a bias.");
     m.def("additive", elman::additive, nb::arg("query"), nb::arg("keys"), nb::arg("v"), nb::arg("padding"),
           nb::arg("counts").none(), nb::arg("scores"), nb::arg("d_query").none(), nb::arg("d_keys").none(),
           nb::arg("d_v").none(), nb::arg("threads"), "Scores of additive attention, or their gradients; see attention.hpp.");

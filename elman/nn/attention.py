@@ -9,15 +9,16 @@ that it is computed once for a source, and `forward` takes one query a row or ma
 """
 
 import math
+from collections.abc import Callable
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from elman.nn.additive import additive_scores
+from elman.nn.additive import SharedScores, additive_scores
 from elman.nn.backends import can_compile
-from elman.nn.rows import linear
+from elman.nn.shared import SharedLinear
 
 
 class Attention(nn.Module):
@@ -53,8 +54,21 @@ class Attention(nn.Module):
         scores = self.scores(query, keys)  # B x T x S
         return scores.masked_fill(padding.unsqueeze(1), -math.inf).softmax(dim=-1)
 
+    def over(self, keys: Tensor, padding: Tensor) -> "Look":
+        """The weights (R x S) of one query (R x Q) of each of the first R sources, for a loop over steps.
+
+        >>> look = DotAttention(2, 2).over(torch.randn(4, 5, 2), torch.zeros(4, 5, dtype=torch.bool))
+        >>> look(torch.randn(3, 2)).shape
+        torch.Size([3, 5])
+        """
+        return lambda query: self(query.unsqueeze(1), keys[: len(query)], padding[: len(query)]).squeeze(1)
+
     def extra_repr(self) -> str:
         return f"{self.query_size}, {self.memory_size}"
+
+
+Look = Callable[[Tensor], Tensor]
+"""From queries to weights over the places of a memory that stays the same."""
 
 
 class _SameSize(Attention):
@@ -169,17 +183,27 @@ class AdditiveAttention(Attention):
         return self.U(memory)  # type: ignore[no-any-return]
 
     def forward(self, query: Tensor, keys: Tensor, padding: Tensor, counts: Tensor | None = None) -> Tensor:
-        transformed = torch._C._are_functorch_transforms_active()
-        if keys.dtype != torch.float32 or transformed or not can_compile(keys, query):
+        if not _can_score(keys, query):
             return super().forward(query, keys, padding)
-        rows = linear(query.flatten(0, 1), self.W.weight).view(*query.shape[:2], -1)  # B x T x K
-        return additive_scores(rows, keys, self.v.weight[0], padding, counts).softmax(dim=-1)
+        return additive_scores(self.W(query), keys, self.v.weight[0], padding, counts).softmax(dim=-1)
+
+    def over(self, keys: Tensor, padding: Tensor) -> Look:
+        if not _can_score(keys):
+            return super().over(keys, padding)
+        W, scores = SharedLinear(self.W.weight), SharedScores(keys, self.v.weight[0], padding)
+        return lambda query: scores(W(query)).softmax(dim=-1)
 
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
         sums = self.W(query).unsqueeze(2) + keys.unsqueeze(1)  # B x T x S x K
         # The sums are the largest tensor of a model: they are overwritten, and `v` is a product of two matrices.
         scores: Tensor = torch.mv(sums.tanh_().flatten(0, 2), self.v.weight[0])
         return scores.view(sums.shape[:3])  # B x T x S
+
+
+def _can_score(keys: Tensor, *others: Tensor) -> bool:
+    """Whether the kernels can compute additive scores."""
+    transformed = torch._C._are_functorch_transforms_active()
+    return keys.dtype == torch.float32 and not transformed and can_compile(keys, *others)
 
 
 class LocationAttention(Attention):

@@ -143,6 +143,16 @@ def compiled_layer(
     return output, final, seen
 
 
+def cell_of(layer: nn.RNNBase) -> Cell:
+    """The cell of a layer that is one layer in one direction, its recurrent weights with a fresh mask while training.
+
+    >>> cell_of(nn.LSTM(3, 5, proj_size=2)).output_size
+    2
+    """
+    (names,) = layer._all_weights
+    return _cell(layer, names, list(_weights(layer, names, getattr(layer, "weight_dropout", 0.0))))
+
+
 def _cell(layer: nn.RNNBase, names: list[str], weights: list[Tensor]) -> Cell:
     """The cell of one layer and direction, computing with that layer's own weights."""
     sizes = (weights[0].size(1), layer.hidden_size, layer.bias)

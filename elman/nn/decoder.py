@@ -13,11 +13,11 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence
 
 from elman.nn.attention import Attention
 from elman.nn.recurrent import Recurrent
-from elman.nn.rows import linear
+from elman.nn.steps import padded
 
 Kind = Literal["plain", "bahdanau", "luong", "luong-feeding"]
 
@@ -32,13 +32,9 @@ class Memory:
     """B x S x K: what the attention makes of the states, once."""
     padding: Tensor
     """B x S: true behind the end of a source."""
-    places: Tensor | None = None
-    """R: where each of the decoder's rows stands in B x `width`; None where every source has as many rows."""
-    width: int = 1
-    """Rows of a source at most."""
 
     def select(self, rows: Tensor | slice) -> "Memory":
-        """The memory of some of the sources, a row for each."""
+        """The memory of some of the sources."""
         return Memory(self.states[rows], self.keys[rows], self.padding[rows])
 
     def __len__(self) -> int:
@@ -94,7 +90,7 @@ class Decoder(nn.Module):
         super().__init__()
         if (attention is None) != (kind == "plain"):
             raise ValueError(f"a {kind} decoder {'has no' if kind == 'plain' else 'needs an'} attention")
-        self.kind, self.attention = kind, attention
+        self.kind, self.attention, self.input_size = kind, attention, input_size
         self.output_size = output_size
         fed = {"bahdanau": memory_size, "luong-feeding": output_size}.get(kind, 0)
         self.body = Recurrent(cell, input_size + fed, hidden_size, num_layers, **options)
@@ -116,43 +112,34 @@ class Decoder(nn.Module):
         output, _ = self.body(inputs, hidden if len(hidden) > 1 else hidden[0])
         if self.attention is None:
             return self._readout(output.data)
-        states, _ = pad_packed_sequence(output, batch_first=True)  # B x T x H
+        states = padded(output)  # B x T x H
         real = torch.arange(len(states)) < inputs.batch_sizes.unsqueeze(1)  # T x B
         context, _ = self._look(states, memory, real.sum(dim=0))  # B x T x M
         packed = context.transpose(0, 1)[real.to(context.device)]  # N x M
         return self._readout(output.data, packed)
 
     def step(self, inputs: Tensor, state: DecoderState, memory: Memory) -> tuple[Tensor, DecoderState]:
-        """The readouts (R x O) after one more embedded token a row (R x E), and the state after it.
-
-        There may be several rows for each source of the memory, next to one another.
-        """
+        """The readouts (B x O) after one more embedded token of each source (B x E), and the state after it."""
         if self.kind == "bahdanau":
             query = state.hidden[0][-1]  # R x H
             assert self.attention is not None
             if self.attention.sees_input:
                 query = torch.cat((inputs, query), dim=1)
-            context, weights = self._look_by_row(query, memory)
+            context, weights = self._look_once(query, memory)
             output, hidden = self.body.step(torch.cat((inputs, context), dim=1), state.hidden)
             return self._readout(output, context, inputs), DecoderState(hidden, None, weights)
         fed = inputs if state.fed is None else torch.cat((inputs, state.fed), dim=1)
         output, hidden = self.body.step(fed, state.hidden)  # R x H
         if self.attention is None:
             return self._readout(output), DecoderState(hidden, None, None)
-        context, weights = self._look_by_row(output, memory)
+        context, weights = self._look_once(output, memory)
         readout = self._readout(output, context)
         return readout, DecoderState(hidden, readout if self.kind == "luong-feeding" else None, weights)
 
-    def _look_by_row(self, query: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
-        """What R queries see (R x M), and where (R x S); rows of one source share its memory."""
-        places = memory.places
-        if places is None:
-            context, weights = self._look(query.view(len(memory), -1, query.shape[1]), memory)  # B x R/B x M
-            return context.flatten(0, 1), weights.flatten(0, 1)
-        grid = query.new_zeros(len(memory) * memory.width, query.shape[1])
-        grid = grid.index_copy(0, places, query).view(len(memory), memory.width, -1)  # B x width x Q
-        context, weights = self._look(grid, memory)
-        return context.flatten(0, 1)[places], weights.flatten(0, 1)[places]
+    def _look_once(self, query: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """What a query of each source sees (B x M), and where (B x S)."""
+        context, weights = self._look(query.unsqueeze(1), memory)
+        return context.squeeze(1), weights.squeeze(1)
 
     def _look(self, query: Tensor, memory: Memory, counts: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """What B x T queries see (B x T x M), and where (B x T x S); `counts` (B) of them are real."""
@@ -162,4 +149,5 @@ class Decoder(nn.Module):
 
     def _readout(self, *parts: Tensor) -> Tensor:
         joined = torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
-        return linear(joined, self.to_readout.weight, self.to_readout.bias).tanh()
+        readout: Tensor = self.to_readout(joined)
+        return readout.tanh()

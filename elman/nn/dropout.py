@@ -1,8 +1,10 @@
 """Dropout for sequences: one mask for all steps, whole words, recurrent weights."""
 
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout
+from torch.nn.utils.rnn import PackedSequence
+
+from elman.nn.steps import sequence_of_rows
 
 
 def check_probability(p: float, name: str = "dropout") -> float:
@@ -21,6 +23,7 @@ def drop_weight(weight: Tensor, p: float, training: bool) -> Tensor:
 
     The weight itself is left alone; its gradient comes through the mask.
 
+    >>> import torch
     >>> weight = torch.ones(4)
     >>> drop_weight(weight, 0.5, training=False) is weight
     True
@@ -33,6 +36,7 @@ def locked_dropout(
 ) -> Tensor:
     """Dropout with one mask for all steps (Gal and Ghahramani, 2016); packed data need their batch sizes.
 
+    >>> import torch
     >>> x = locked_dropout(torch.ones(7, 2, 3), 0.5, training=True)
     >>> bool((x == x[:1]).all())
     True
@@ -44,9 +48,7 @@ def locked_dropout(
         shape[time_dim] = 1
         return x * dropout(x.new_ones(shape), p)
     mask = dropout(x.new_ones(int(batch_sizes[0]), x.size(-1)), p)  # B x H
-    starts = batch_sizes.cumsum(0) - batch_sizes
-    sequence = torch.arange(x.size(0)) - starts.repeat_interleave(batch_sizes)  # N, the sequence of each row
-    return x * mask[sequence.to(x.device)]
+    return x * mask[sequence_of_rows(PackedSequence(x, batch_sizes))]
 
 
 class LockedDropout(nn.Module):
@@ -54,6 +56,7 @@ class LockedDropout(nn.Module):
 
     `time_dim` is the dimension of x that counts the steps: 0 for T x B x H, 1 for B x T x H.
 
+    >>> import torch
     >>> drop = LockedDropout(0.5, time_dim=1)
     >>> x = drop(torch.ones(2, 7, 3))
     >>> bool((x == x[:, :1]).all())
@@ -77,6 +80,7 @@ class EmbeddingDropout(nn.Module):
 
     The same as dropping rows of the embedding matrix, without a copy of the matrix.
 
+    >>> import torch
     >>> drop, embedding = EmbeddingDropout(0.5), nn.Embedding(10, 3)
     >>> e = drop(torch.tensor([[4, 4, 4]]), embedding)
     >>> bool((e == e[:, :1]).all())

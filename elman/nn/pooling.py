@@ -9,6 +9,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from elman.nn.backends import Hidden
 from elman.nn.recurrent import Recurrent
+from elman.nn.steps import sequence_of_rows
 
 
 class Pooling(nn.Module):
@@ -98,20 +99,6 @@ POOLINGS: dict[str, type[Pooling]] = {
     "attention": AttentionPooling,
 }
 """Every pooling by its name."""
-
-
-def sequence_of_rows(packed: PackedSequence) -> Tensor:
-    """Which sequence, as the caller counts them, each row of packed data belongs to (N).
-
-    >>> from torch.nn.utils.rnn import pack_sequence
-    >>> sequence_of_rows(pack_sequence([torch.zeros(1), torch.zeros(3)], enforce_sorted=False))
-    tensor([1, 0, 1, 1])
-    """
-    sizes = packed.batch_sizes
-    starts = sizes.cumsum(0) - sizes
-    place = torch.arange(int(sizes.sum())) - starts.repeat_interleave(sizes)  # N, counted longest first
-    place = place.to(packed.data.device)
-    return place if packed.sorted_indices is None else packed.sorted_indices[place]
 
 
 def _sums(data: Tensor, sequence: Tensor, packed: PackedSequence) -> Tensor:

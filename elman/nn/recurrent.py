@@ -55,7 +55,7 @@ class CellLayer(nn.Module):
         state = None if hx is None else steps.state(_parts(hx))  # each D x B x H
         outputs, finals = [], []
         for direction, module in enumerate(self.cells):
-            cell = self._dropped(cast(Cell, module))
+            cell = self.dropped(cast(Cell, module))
             begin = cell.initial_state(steps.batch_size, steps.data)
             if state is not None:
                 begin = tuple(part[direction] for part in state)
@@ -65,7 +65,8 @@ class CellLayer(nn.Module):
         ends = tuple(torch.stack(parts) for parts in zip(*finals, strict=True))  # each D x B x H
         return steps.output(torch.cat(outputs, dim=-1)), _as_hidden(steps.final_state(ends))
 
-    def _dropped(self, cell: Cell) -> Cell:
+    def dropped(self, cell: Cell) -> Cell:
+        """A cell of this layer, its recurrent weights with a fresh mask while training."""
         if not self.training or self.weight_dropout == 0:
             return cell
         return cell.with_weights(weight_hh=drop_weight(cell.weight_hh, self.weight_dropout, training=True))

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-
-from elman.nn.rows import linear
+from torch.nn import functional
 
 CHUNK_ELEMENTS = 2**23
 """How many logits are held at once where no chunk size is given: 32 megabytes in single precision."""
@@ -24,7 +23,7 @@ class Gradients(NamedTuple):
 
     hidden: Tensor
     weight: Tensor
-    bias: Tensor
+    bias: Tensor | None
 
 
 class _Known(torch.autograd.Function):
@@ -88,13 +87,9 @@ class ChunkedSoftmax(nn.Module):
         self.weight = tied
         self.bias = nn.Parameter(torch.zeros(vocab_size)) if bias else None
 
-    def logits(self, hidden: Tensor, out: Tensor | None = None) -> Tensor:
-        """W h + b: N x V; without gradients they can be written to `out`."""
-        if out is None:
-            return linear(hidden, self.weight, self.bias)
-        if self.bias is None:
-            return torch.mm(hidden, self.weight.t(), out=out)
-        return torch.addmm(self.bias, hidden, self.weight.t(), out=out)
+    def logits(self, hidden: Tensor) -> Tensor:
+        """W h + b: N x V."""
+        return functional.linear(hidden, self.weight, self.bias)
 
     def log_probs(self, hidden: Tensor) -> Tensor:
         """log p of every word: N x V."""
@@ -113,8 +108,7 @@ class ChunkedSoftmax(nn.Module):
             return -self.target_log_probs(hidden, targets).sum() / max(1, len(targets))
         _check(hidden, targets, self.hidden_size)
         with torch.no_grad():
-            bias = self.bias if self.bias is not None else self.weight.new_zeros(self.vocab_size)
-            loss, known = _full(hidden, self.weight, bias, targets, self.chunk, smoothing)
+            loss, known = _full(hidden, self.weight, self.bias, targets, self.chunk, smoothing)
         return _known(loss, known, hidden, self.weight, self.bias)
 
     def extra_repr(self) -> str:
@@ -261,15 +255,17 @@ class _Sample(NamedTuple):
 
 
 def _full(
-    hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, chunk: int, smoothing: float
+    hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, chunk: int, smoothing: float
 ) -> tuple[Tensor, Gradients]:
     """The mean loss of the full softmax and its gradients; the logits of one chunk exist at a time."""
     even = smoothing / len(weight)  # what every word gets of the probability
-    known = Gradients(torch.empty_like(hidden), torch.zeros_like(weight), torch.zeros_like(bias))
+    known = Gradients(
+        torch.empty_like(hidden), torch.zeros_like(weight), None if bias is None else torch.zeros_like(bias)
+    )
     total, scale = hidden.new_zeros(()), 1 / max(1, len(hidden))
     for start in range(0, len(hidden), chunk):
         h, t = hidden[start : start + chunk], targets[start : start + chunk].unsqueeze(1)
-        log_p = torch.addmm(bias, h, weight.t()).log_softmax(dim=-1)  # chunk x V
+        log_p = functional.linear(h, weight, bias).log_softmax(dim=-1)  # chunk x V
         total -= (1 - smoothing) * log_p.gather(1, t).sum()
         if smoothing:
             total -= even * log_p.sum()
@@ -279,7 +275,8 @@ def _full(
         g.scatter_add_(1, t, torch.full_like(t, smoothing - 1, dtype=g.dtype))
         known.hidden[start : start + chunk] = g @ weight
         known.weight.addmm_(g.t(), h, alpha=scale)
-        known.bias.add_(g.sum(dim=0), alpha=scale)
+        if known.bias is not None:
+            known.bias.add_(g.sum(dim=0), alpha=scale)
     known.hidden.mul_(scale)
     return total * scale, known
 
@@ -300,10 +297,10 @@ def _sampled(
 
     g.mul_(scale / Z)  # d loss / d others
     own_g = ((own - top).exp() / Z - 1) * scale  # N x 1, d loss / d own
-    known = Gradients(g @ sample.weight + own_g * target_weight, torch.zeros_like(weight), torch.zeros_like(bias))
-    known.weight.index_copy_(0, sample.ids, g.t() @ hidden).index_add_(0, targets, own_g * hidden)
-    known.bias.index_copy_(0, sample.ids, g.sum(dim=0)).index_add_(0, targets, own_g.squeeze(1))
-    return loss, known
+    d_weight, d_bias = torch.zeros_like(weight), torch.zeros_like(bias)
+    d_weight.index_copy_(0, sample.ids, g.t() @ hidden).index_add_(0, targets, own_g * hidden)
+    d_bias.index_copy_(0, sample.ids, g.sum(dim=0)).index_add_(0, targets, own_g.squeeze(1))
+    return loss, Gradients(g @ sample.weight + own_g * target_weight, d_weight, d_bias)
 
 
 def _known(loss: Tensor, known: Gradients, hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -73,6 +73,38 @@ def _permute(state: State, order: Tensor | None) -> State:
     return state if order is None else tuple(part.index_select(1, order) for part in state)
 
 
+def sequence_of_rows(packed: PackedSequence) -> Tensor:
+    """Which sequence, as the caller counts them, each row of packed data belongs to (N).
+
+    >>> from torch.nn.utils.rnn import pack_sequence
+    >>> sequence_of_rows(pack_sequence([torch.zeros(1), torch.zeros(3)], enforce_sorted=False))
+    tensor([1, 0, 1, 1])
+    """
+    sizes = packed.batch_sizes
+    starts = sizes.cumsum(0) - sizes
+    place = torch.arange(int(sizes.sum())) - starts.repeat_interleave(sizes)  # N, counted longest first
+    place = place.to(packed.data.device)
+    return place if packed.sorted_indices is None else packed.sorted_indices[place]
+
+
+def padded(packed: PackedSequence, length: int | None = None) -> Tensor:
+    """Packed rows by their sequence, as the caller counts them, zeros behind its end (N x H to B x T x H).
+
+    What `pad_packed_sequence` does, in one copy each way: its way back copies everything once for each length.
+
+    >>> from torch.nn.utils.rnn import pack_sequence
+    >>> packed = pack_sequence([torch.ones(1, 1), torch.ones(3, 1)], enforce_sorted=False)
+    >>> padded(packed, length=4).squeeze(2).tolist()
+    [[1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.0]]
+    """
+    sizes, data = packed.batch_sizes, packed.data
+    length = len(sizes) if length is None else length
+    step = torch.arange(len(sizes)).repeat_interleave(sizes).to(data.device)  # N
+    places = sequence_of_rows(packed) * length + step
+    grid = data.new_zeros(int(sizes[0]) * length, data.shape[1]).index_copy(0, places, data)
+    return grid.view(-1, length, data.shape[1])
+
+
 def unroll(
     cell: Cell,
     data: Tensor,

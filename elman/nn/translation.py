@@ -5,11 +5,13 @@ from typing import Literal, cast
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout
-from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from elman.nn.decoder import Decoder, DecoderState, Memory
 from elman.nn.recurrent import Recurrent
 from elman.nn.softmax import ChunkedSoftmax
+from elman.nn.steps import padded
+from elman.nn.unrolled import Unrolled
 
 BridgeKind = Literal["copy", "linear", "zero"]
 
@@ -95,7 +97,7 @@ class TranslationNetwork(nn.Module):
         packed = pack_padded_sequence(source, lengths.cpu(), batch_first=True, enforce_sorted=False)
         embedded = packed._replace(data=self._embed(self.source, packed.data))  # N x E
         output, final = self.encoder(embedded)
-        states, _ = pad_packed_sequence(output, batch_first=True, total_length=source.shape[1])  # B x S x M
+        states = padded(output, source.shape[1])  # B x S x M
         attention = self.decoder.attention
         keys = states if attention is None else attention.keys(states)  # B x S x K
         padding = torch.arange(source.shape[1], device=source.device) >= lengths.to(source.device).unsqueeze(1)
@@ -117,24 +119,20 @@ class TranslationNetwork(nn.Module):
             embedded = PackedSequence(self._embed(self.target, inputs), batch_sizes)
             found = self.decoder.all_steps(embedded, hidden, memory)
         else:
-            found = self._step_by_step(memory, self.decoder.begin(hidden), inputs, batch_sizes, forcing)
+            found = self._step_by_step(memory, hidden, inputs, batch_sizes, forcing)
         return dropout(found, self.output_dropout, self.training)
 
     def _step_by_step(
-        self, memory: Memory, state: DecoderState, inputs: Tensor, batch_sizes: Tensor, forcing: float
+        self, memory: Memory, hidden: tuple[Tensor, ...], inputs: Tensor, batch_sizes: Tensor, forcing: float
     ) -> Tensor:
-        """The same, one step after the other; sources whose target has ended are left out."""
+        """The same, one step after the other."""
+        steps = Unrolled(self.decoder, hidden, memory)
+        if forcing == 1:
+            return steps.all(PackedSequence(self._embed(self.target, inputs), batch_sizes))
         said: list[Tensor] = []
-        sizes = batch_sizes.tolist()
-        embedded = torch.split(self._embed(self.target, inputs), sizes) if forcing == 1 else ()
-        for step, ids in enumerate(torch.split(inputs, sizes)):
-            memory, state = _first(memory, state, len(ids))
-            if forcing == 1:
-                vectors = embedded[step]
-            else:
-                vectors = self._embed(self.target, self._forced(ids, said[-1][: len(ids)], forcing) if said else ids)
-            readout, state = self.decoder.step(vectors, state, memory)
-            said.append(readout)
+        for ids in torch.split(inputs, batch_sizes.tolist()):
+            told = self._forced(ids, said[-1][: len(ids)], forcing) if said else ids
+            said.append(steps.one(self._embed(self.target, told)))
         return torch.cat(said)
 
     @torch.no_grad()
@@ -156,12 +154,10 @@ class TranslationNetwork(nn.Module):
 
     # Writing
 
-    def step(
-        self, ids: Tensor, state: DecoderState, memory: Memory, out: Tensor | None = None
-    ) -> tuple[Tensor, DecoderState]:
-        """The logits of the next token of each row (R x V, in `out` where that is given) after one more of them (R)."""
+    def step(self, ids: Tensor, state: DecoderState, memory: Memory) -> tuple[Tensor, DecoderState]:
+        """The logits of the next token of each source (B x V) after one more of them (B)."""
         readout, state = self.decoder.step(self._embed(self.target, ids), state, memory)
-        return self.softmax.logits(readout, out), state
+        return self.softmax.logits(readout), state
 
     def _embed(self, embedding: nn.Embedding, ids: Tensor) -> Tensor:
         if self.training and self.token_dropout:

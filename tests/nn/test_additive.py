@@ -85,3 +85,16 @@ def test_the_module_is_the_same_with_and_without_the_kernels(grad: bool, monkeyp
     assert torch.allclose(compiled, plain, atol=1e-6)
     assert compiled.requires_grad == grad
     assert (compiled[padding.unsqueeze(1)] == 0).all()
+
+
+@pytest.mark.parametrize("counts", [None, torch.tensor([4, 2, 0])])
+def test_a_second_derivative_is_the_equations(counts: torch.Tensor | None) -> None:
+    query, keys, v, padding = given(6)
+    real = torch.arange(4) < (torch.tensor([4, 4, 4]) if counts is None else counts).unsqueeze(1)  # B x T
+    seen = real.unsqueeze(2) & ~padding.unsqueeze(1)  # B x T x S
+    found = []
+    for scores in (additive_scores(query, keys, v, padding, counts), equation(query, keys, v, padding)):
+        slopes = torch.autograd.grad(scores[seen].square().sum(), (query, keys, v), create_graph=True)
+        found.append(torch.autograd.grad(sum(slope.square().sum() for slope in slopes), (query, keys, v)))
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-3, rtol=1e-3)

@@ -16,7 +16,7 @@ def test_all_at_once_equals_step_by_step(decoder: str, attention: str) -> None:
     net, given = network(decoder, attention, layers=2, cell="lstm"), batch()
     known = net.readouts(given.source, given.lengths, given.inputs, given.batch_sizes)
     memory, hidden = net.encode(given.source, given.lengths)
-    stepped = net._step_by_step(memory, net.decoder.begin(hidden), given.inputs, given.batch_sizes, forcing=1)
+    stepped = net._step_by_step(memory, hidden, given.inputs, given.batch_sizes, forcing=1)
     torch.testing.assert_close(known, stepped, **CLOSE)
     assert net.decoder.at_once == (decoder in ("plain", "luong"))
 
@@ -43,7 +43,7 @@ def test_deep_networks_with_connections(decoder: str, connections: str) -> None:
     net, given = network(decoder, connections=connections, layers=3, embedding=8), batch()
     known = net.readouts(given.source, given.lengths, given.inputs, given.batch_sizes)
     memory, hidden = net.encode(given.source, given.lengths)
-    stepped = net._step_by_step(memory, net.decoder.begin(hidden), given.inputs, given.batch_sizes, forcing=1)
+    stepped = net._step_by_step(memory, hidden, given.inputs, given.batch_sizes, forcing=1)
     torch.testing.assert_close(known, stepped, **CLOSE)
     assert (
         not torch.equal(

@@ -1,44 +1,9 @@
-"""Products of a few rows, and single steps: the same as PyTorch's, by whichever way."""
+"""Single steps are what a sequence of length one gives."""
 
 import pytest
 import torch
-from torch import nn
 
-from elman import kernels
-from elman.nn import rows
 from elman.nn.recurrent import Recurrent
-
-ISAS = kernels.instruction_sets() or [None]
-
-
-@pytest.mark.parametrize("isa", ISAS)
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, rows.MOST_ROWS, rows.MOST_ROWS + 1])
-@pytest.mark.parametrize(("units", "size"), [(1, 1), (9, 16), (64, 37)])
-@torch.no_grad()
-def test_the_product_is_that_of_pytorch(
-    isa: str | None, count: int, units: int, size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rows, "FEW", 0)
-    before = kernels.instruction_set()
-    if isa is not None:
-        kernels.use(isa)
-    try:
-        x, weight, bias = torch.randn(count, size), torch.randn(units, size), torch.randn(units)
-        for given in (bias, None):
-            right = nn.functional.linear(x, weight, given)
-            torch.testing.assert_close(rows.linear(x, weight, given), right, atol=1e-4, rtol=1e-4)
-    finally:
-        if before is not None:
-            kernels.use(before)
-
-
-def test_gradients_go_through_pytorch() -> None:
-    x, weight = torch.randn(2, 3, requires_grad=True), torch.randn(4, 3)
-    assert rows.linear(x, weight).requires_grad
-    with torch.no_grad():
-        assert rows.linear(x.double(), weight.double()).dtype == torch.float64
-        with pytest.raises(RuntimeError):
-            rows.linear(x, weight[:, :2].contiguous())
 
 
 @pytest.mark.parametrize("cell", ["rnn", "lstm", "gru", "gru-cho"])
