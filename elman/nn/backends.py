@@ -37,14 +37,14 @@ class Call:
     batch_sizes: Tensor | None
     state: State | None
     """Each part L*D x B x H; None for zeros."""
-    state_shapes: list[tuple[int, int, int]]
 
     @property
     def begin(self) -> State:
         """The state, the zeros too."""
         if self.state is not None:
             return self.state
-        return tuple(self.data.new_zeros(shape) for shape in self.state_shapes)
+        batch = self.data.size(1) if self.batch_sizes is None else int(self.batch_sizes[0])
+        return tuple(self.data.new_zeros(shape) for shape in _state_shapes(self.layer, batch))
 
     def tensors(self) -> Iterator[Tensor]:
         """All that it computes with, the data first."""
@@ -279,20 +279,23 @@ def _prepared(
 ) -> tuple[Steps, Call]:
     steps = Steps.of(input, layer.batch_first)
     layer.check_input(steps.data, steps.batch_sizes)
-    shapes = _state_shapes(layer, steps)
-    state = None if hx is None else _state(layer, steps, hx, shapes)
-    weights = [list(_weights(layer, names, weight_dropout)) for names in layer._all_weights]
-    return steps, Call(layer, weights, steps.data, steps.batch_sizes, state, shapes)
+    state = None if hx is None else _state(layer, steps, hx)
+    weights = [[getattr(layer, name) for name in names] for names in layer._all_weights]
+    if weight_dropout:
+        for group in weights:  # the second is the recurrent matrix
+            group[1] = drop_weight(group[1], weight_dropout, layer.training)
+    return steps, Call(layer, weights, steps.data, steps.batch_sizes, state)
 
 
-def _state_shapes(layer: nn.RNNBase, steps: Steps) -> list[tuple[int, int, int]]:
+def _state_shapes(layer: nn.RNNBase, batch: int) -> list[tuple[int, int, int]]:
     count = layer.num_layers * (2 if layer.bidirectional else 1)
     sizes = [layer.proj_size or layer.hidden_size] + [layer.hidden_size] * (layer.mode == "LSTM")
-    return [(count, steps.batch_size, size) for size in sizes]
+    return [(count, batch, size) for size in sizes]
 
 
-def _state(layer: nn.RNNBase, steps: Steps, hx: Hidden, shapes: list[tuple[int, int, int]]) -> State:
+def _state(layer: nn.RNNBase, steps: Steps, hx: Hidden) -> State:
     """The caller's state in the order of the data; RuntimeError where it does not fit the layer."""
+    shapes = _state_shapes(layer, steps.batch_size)
     given = (hx,) if isinstance(hx, Tensor) else tuple(hx)
     if len(given) != len(shapes):
         raise RuntimeError(f"expected a state of {len(shapes)} tensors, got {len(given)}")
@@ -300,14 +303,6 @@ def _state(layer: nn.RNNBase, steps: Steps, hx: Hidden, shapes: list[tuple[int, 
     for part, shape in zip(state, shapes, strict=True):
         layer.check_hidden_size(part, shape)
     return state
-
-
-def _weights(layer: nn.RNNBase, names: list[str], weight_dropout: float) -> Iterator[Tensor]:
-    """The weights of one layer and direction, the recurrent matrix with its mask."""
-    for name in names:
-        weight = getattr(layer, name)
-        recurrent = name.startswith("weight_hh")
-        yield drop_weight(weight, weight_dropout, layer.training) if recurrent else weight
 
 
 def _hidden(state: State) -> Hidden:

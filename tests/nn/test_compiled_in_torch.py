@@ -75,6 +75,18 @@ def test_torch_func(name: str) -> None:
         torch.testing.assert_close(vmap(of_input(compiled))(x), torch.stack([of_input(readable)(one) for one in x]))
 
 
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_tensor_that_left_a_transform_computes_as_itself(name: str) -> None:
+    layer, x, left = make(name), torch.randn(T, B, X), []
+    grad(lambda x: (left.append(x), x.sum())[1])(x)
+    assert left[0] is not x
+    expected, got = layer(x)[0], layer(left[0])[0]
+    assert torch.equal(got, expected)
+    weights = list(layer.parameters())
+    pairs = zip(*(torch.autograd.grad(output.sum(), weights) for output in (got, expected)), strict=True)
+    assert all(torch.equal(mine, right) for mine, right in pairs)
+
+
 def test_an_ensemble_by_vmap() -> None:
     layers = [make("LSTM") for _ in range(3)]
     x, (weights, buffers) = torch.randn(T, B, X), stack_module_state(layers)

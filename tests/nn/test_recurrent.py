@@ -157,6 +157,7 @@ def test_learned_state_begins_as_zeros_and_learns(cell: str) -> None:
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("locked", [False, True])
 def test_dropout_falls_between_layers_only(locked: bool, packed: bool) -> None:
+    torch.manual_seed(0)  # two masks of so few units are the same now and then
     one = Recurrent("gru", X, H, 1, dropout=0.5, locked_dropout=locked)
     two = Recurrent("gru", X, H, 2, dropout=0.5, locked_dropout=locked)
     x: Any = torch.randn(T, B, X)
