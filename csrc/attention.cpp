@@ -1,6 +1,6 @@
 #include "attention.hpp"
 
-#include "simd.hpp"
+#include "scores.hpp"
 
 namespace elman::ELMAN_ISA {
 namespace {
@@ -18,14 +18,6 @@ ELMAN_INLINE void registers(long size, Each each) {
 ELMAN_INLINE long real_queries(const Additive& a, long b) { return a.counts ? a.counts[b] : a.queries; }
 
 ELMAN_INLINE void clear(float* from, long count) { std::memset(from, 0, static_cast<std::size_t>(count) * sizeof(float)); }
-
-float score(const float* q, const float* k, const float* v, long size) {
-    Vector<float> sum = {};
-    registers(size, [&](long i, int n) __attribute__((always_inline)) {
-        sum += load_some(v + i, n) * hyperbolic_tangent(load_some(q + i, n) + load_some(k + i, n));
-    });
-    return sum_of(sum);
-}
 
 // With t = tanh(q + k): d_v += g t, and d_q and d_k get g v (1 - t²) more. Without kAll, only d_q is made.
 template <bool kAll>
@@ -61,7 +53,7 @@ void additive(const Additive& a, bool backward, long begin, long end, int thread
             for (long s = 0; s < a.places; ++s) {
                 float& e = scores[t * a.places + s];
                 const float *q = query + t * a.size, *k = keys + s * a.size;
-                if (!backward) e = padding[s] ? -__builtin_inff() : t < real ? score(q, k, a.v, a.size) : 0.0f;
+                if (!backward) e = padding[s] ? -__builtin_inff() : t < real ? additive_score(q, k, a.v, a.size) : 0.0f;
                 else if (padding[s] || e == 0) continue;
                 else if (all) score_back<true>(q, k, a.v, a.size, e, d_query + t * a.size, d_keys + s * a.size, d_v);
                 else score_back<false>(q, k, a.v, a.size, e, d_query + t * a.size, nullptr, nullptr);

@@ -1,16 +1,11 @@
 #include "decoder.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "threads.hpp"
 
 namespace elman {
 namespace {
-
-void require(bool fits, const char* what) {
-    if (!fits) throw std::invalid_argument(std::string(what) + " does not fit the rest of the decoder");
-}
 
 void copy(float* to, const float* from, long count) {
     std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
@@ -21,7 +16,8 @@ void copy(float* to, const float* from, long count) {
 // Memory that is used again and again, for so many rows and threads at most.
 class Decoder::Room {
   public:
-    Room(const Decoder& decoder, int rows, int threads) : stream(decoder.engine_, rows, 0, threads), scratch_(static_cast<std::size_t>(threads)) {
+    Room(const Decoder& decoder, int rows, int threads)
+        : stream(decoder.engine_, rows, 0, threads), scratch_(static_cast<std::size_t>(threads)) {
         const LookNetwork& network = decoder.network_;
         const int lanes = decoder.engine_.kernels().lanes;
         const long query = padded(network.query.units, lanes), longest = network.query.size;
@@ -86,7 +82,7 @@ Decoder::Decoder(const Weights& weights, const LookWeights& look)
         if (look.query_bias) network_.query_bias = query_bias_ = pack_rows(look.query_bias, 1, 1, look.query.rows, lanes);
     }
     if (look.score == Score::additive) {
-        require(look.v, "the attention");
+        require(look.query && look.v, "the attention");
         network_.v = v_ = pack_rows(look.v, 1, 1, network_.query_size, lanes);
     }
     const bool compared = looks && look.score != Score::location;
@@ -109,7 +105,7 @@ std::unique_ptr<Decoder::Room> Decoder::take_room(int rows, int threads) const {
 }
 
 void Decoder::keep_room(std::unique_ptr<Room> room) const {
-    constexpr int kMostRows = 1 << 12;
+    constexpr int kMostRows = 1 << 10;
     if (room->stream.capacity() > kMostRows) return;
     const std::lock_guard<std::mutex> locked(lock_);
     rooms_.push_back(std::move(room));

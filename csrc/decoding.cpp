@@ -13,6 +13,7 @@ namespace elman {
 namespace {
 
 using Numbers = nb::ndarray<const float, nb::device::cpu, nb::c_contig>;
+using Doubles = nb::ndarray<const double, nb::device::cpu, nb::c_contig>;
 using Longs = nb::ndarray<const std::int64_t, nb::device::cpu, nb::c_contig>;
 
 Score score_named(const std::string& name) {
@@ -93,8 +94,7 @@ nb::tuple step(const Decoder& decoder, const Ids& ids, const Ids& owners, const 
                           to_python(std::move(weights), {rows, looks ? places : 0}));
 }
 
-nb::tuple best_continuations(const Numbers& log_probs, const nb::ndarray<const double, nb::device::cpu, nb::c_contig>& running,
-                             const Longs& first, long best, int threads) {
+nb::tuple best_continuations(const Numbers& log_probs, const Doubles& running, const Longs& first, long best, int threads) {
     if (log_probs.ndim() != 2 || running.size() != log_probs.shape(0) || first.size() < 2 || best < 1)
         refuse("log_probs should be N x V, running N, first B + 1 and best above zero");
     const std::size_t sentences = first.size() - 1, count = sentences * static_cast<std::size_t>(best);
@@ -125,8 +125,9 @@ void bind_decoder(nb::module_& m) {
         .def_prop_ro("state_size", &Decoder::state_size)
         .def_prop_ro("padded_vocabulary", &Decoder::padded_vocabulary)
         .def("step", step, nb::arg("ids"), nb::arg("owners"), nb::arg("states"), nb::arg("keys"), nb::arg("memory"),
-             nb::arg("lengths"), nb::arg("logits"), nb::arg("threads"));
-    m.def("make_decoder", make_decoder, nb::arg("description"), "Pack the weights of a decoder; see elman/runtime/decoder.py.");
+             nb::arg("lengths"), nb::arg("logits").noconvert(), nb::arg("threads"));
+    m.def("make_decoder", make_decoder, nb::arg("description"),
+          "Pack the weights of a decoder; see elman/runtime/decoder.py.");
     m.def("best_continuations", best_continuations, nb::arg("log_probs"), nb::arg("running"), nb::arg("first"),
           nb::arg("best"), nb::arg("threads"), "The best continuations of each sentence; see continuations.hpp.");
 }

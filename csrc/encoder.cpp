@@ -16,10 +16,6 @@ constexpr long kRows = 2048;                 // of texts that are read side by s
 constexpr long kProductsWorthACore = 400000; // what takes longer than waking another core
 constexpr long kRoomBytes = 64 << 20;        // a larger room is not kept after its call
 
-void require(bool fits, const std::string& what) {
-    if (!fits) throw std::invalid_argument(what + " does not fit the rest of the network");
-}
-
 }  // namespace
 
 // --- Packing --------------------------------------------------------------------------------------------------------

@@ -10,10 +10,6 @@
 namespace elman {
 namespace {
 
-void require(bool fits, const std::string& what) {
-    if (!fits) throw std::invalid_argument(what + " does not fit the rest of the network");
-}
-
 long bytes_of(const Plain& m) { return m.rows * m.columns * (m.numbers ? 4 : 1); }
 
 }  // namespace
@@ -60,6 +56,7 @@ Engine::Engine(const Weights& weights)
     long top = output_;
     if (weights.bridge) {
         const std::vector<long> parts = weights.bridge_parts.empty() ? std::vector<long>{top} : weights.bridge_parts;
+        for (const long part : parts) require(part > 0, "the bridge to the softmax");
         require(weights.bridge.columns == std::accumulate(parts.begin(), parts.end(), 0L) && weights.bridge_bias,
                 "the bridge to the softmax");
         network_.bridge = keep(weights.bridge, 1, parts);
@@ -193,29 +190,31 @@ void Stream::begin() {
     load(states.data());
 }
 
-// A row's numbers, layer by layer: copy(where they stand here, where they stand outside, how many).
+// A row's numbers, layer by layer: copy(where they stand here, where they stand outside, how many, how many with the padding).
 template <class Numbers, class Copy>
 void Stream::rows_of_states(Numbers* states, long apart, Copy copy) const {
     for (int row = 0; row < work_.rows; ++row) {
         Numbers* each = states + row * (apart ? apart : engine_.state_size());
         for (int depth = 0; depth < engine_.network().layers; ++depth) {
-            copy(h(depth, row), each, engine_.output());
+            copy(h(depth, row), each, engine_.output(), engine_.network().output);
             each += engine_.output();
             if (!work_.c) continue;
-            copy(c(depth, row), each, engine_.hidden());
+            copy(c(depth, row), each, engine_.hidden(), engine_.network().hidden);
             each += engine_.hidden();
         }
     }
 }
 
 void Stream::load(const float* states, long apart) {
-    rows_of_states(states, apart, [](float* here, const float* outside, int count) {
+    rows_of_states(states, apart, [](float* here, const float* outside, int count, int padded) {
         std::memcpy(here, outside, static_cast<std::size_t>(count) * sizeof(float));
+        // What is not finite spreads to the padding, and would stay there for the next row that is read in this memory.
+        std::memset(here + count, 0, static_cast<std::size_t>(padded - count) * sizeof(float));
     });
 }
 
 void Stream::save(float* states, long apart) const {
-    rows_of_states(states, apart, [](const float* here, float* outside, int count) {
+    rows_of_states(states, apart, [](const float* here, float* outside, int count, int) {
         std::memcpy(outside, here, static_cast<std::size_t>(count) * sizeof(float));
     });
 }

@@ -4,33 +4,10 @@
 
 #include "barrier.hpp"
 #include "products.hpp"
+#include "scores.hpp"
 
 namespace elman::ELMAN_ISA {
 namespace {
-
-// The sum over all numbers of two vectors of each(x, y).
-template <class Each>
-ELMAN_INLINE float sum_over(const float* x, const float* y, long size, Each each) {
-    Vector<float> sum = {};
-    const long whole = size / kWidth * kWidth;
-    for (long i = 0; i < whole; i += kWidth) sum += each(load(x + i), load(y + i), i, kWidth);
-    if (whole < size) {
-        const int rest = static_cast<int>(size - whole);
-        sum += each(load_some(x + whole, rest), load_some(y + whole, rest), whole, rest);
-    }
-    return sum_of(sum);
-}
-
-float dot(const float* x, const float* y, long size) {
-    return sum_over(x, y, size,
-                    [](Vector<float> a, Vector<float> b, long, int) __attribute__((always_inline)) { return a * b; });
-}
-
-float additive_score(const float* q, const float* k, const float* v, long size) {
-    return sum_over(q, k, size, [&](Vector<float> a, Vector<float> b, long i, int n) __attribute__((always_inline)) {
-        return load_some(v + i, n) * hyperbolic_tangent(a + b);
-    });
-}
 
 // How well query q fits the places of a source.
 void scores_of(const LookNetwork& network, const float* q, const float* keys, long size, int places, float* scores) {
@@ -68,7 +45,8 @@ void mix(const float* weights, const float* states, long size, int places, float
 
 }  // namespace
 
-// Puts the state h of each row (R x h_stride) in its place, and where `ids` are given the vector of its token. The caller waits.
+// Puts the state h of each row (R x h_stride) in its place, and where `ids` are given the vector of its token. The caller
+// waits.
 void place(const StreamNetwork& stream, const LookNetwork& network, const LookWork& work, const int* ids, const float* h,
            long h_stride, int index, int count) {
     for (int row = index; row < work.rows; row += count) {
@@ -88,10 +66,11 @@ void look(const LookNetwork& network, const LookWork& work, int index, int count
         const float* from = work.joined + (network.sees_token ? network.token : network.state);
         const Rows in = rows_for(network.query, from, network.stride, work.rows, work.scratch[index], 0);
         stride = (network.query.units + kWidth - 1L) / kWidth * kWidth;
-        product(network.query, in, work.rows, work.scratch[index], index, count, [&](int row, long unit, Vector<float> sum) {
+        const auto write = [&](int row, long unit, Vector<float> sum) {
             if (network.query_bias) sum += load(network.query_bias + unit);
             store(work.queries + row * stride + unit, sum);
-        });
+        };
+        product(network.query, in, work.rows, work.scratch[index], index, count, write);
         work.barrier->wait(count);
         queries = work.queries;
     }

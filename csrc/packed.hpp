@@ -3,6 +3,8 @@
 
 #include <cstring>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,11 @@
 #include "stream.hpp"
 
 namespace elman {
+
+// Throws std::invalid_argument for weights whose shapes do not fit together.
+inline void require(bool fits, const std::string& what) {
+    if (!fits) throw std::invalid_argument(what + " does not fit the rest of the network");
+}
 
 // Memory for numbers that are read over and over: in large pages where it is large. Throws std::bad_alloc; `release` frees it.
 void* allocate_pages(long bytes);

@@ -189,7 +189,8 @@ void stream_step(const StreamNetwork& network, const StreamWork& work, int index
     }
 }
 
-// What the last layer left, or all that the bridge sees (rows x stride), to logits (rows x padded vocabulary). The caller waits.
+// What the last layer left, or all that the bridge sees (rows x stride), to logits (rows x padded vocabulary). The caller
+// waits.
 void stream_logits(const StreamNetwork& network, const StreamWork& work, const float* top, long stride, int rows,
                    float* logits, int index, int count) {
     const StreamScratch& scratch = work.scratch[index];

@@ -150,7 +150,7 @@ def cell_of(layer: nn.RNNBase) -> Cell:
     2
     """
     (names,) = layer._all_weights
-    return _cell(layer, names, list(_weights(layer, names, getattr(layer, "weight_dropout", 0.0))))
+    return _cell(layer, names, _weights(layer, names, getattr(layer, "weight_dropout", 0.0)))
 
 
 def _cell(layer: nn.RNNBase, names: list[str], weights: list[Tensor]) -> Cell:
@@ -280,10 +280,7 @@ def _prepared(
     steps = Steps.of(input, layer.batch_first)
     layer.check_input(steps.data, steps.batch_sizes)
     state = None if hx is None else _state(layer, steps, hx)
-    weights = [[getattr(layer, name) for name in names] for names in layer._all_weights]
-    if weight_dropout:
-        for group in weights:  # the second is the recurrent matrix
-            group[1] = drop_weight(group[1], weight_dropout, layer.training)
+    weights = [_weights(layer, names, weight_dropout) for names in layer._all_weights]
     return steps, Call(layer, weights, steps.data, steps.batch_sizes, state)
 
 
@@ -303,6 +300,14 @@ def _state(layer: nn.RNNBase, steps: Steps, hx: Hidden) -> State:
     for part, shape in zip(state, shapes, strict=True):
         layer.check_hidden_size(part, shape)
     return state
+
+
+def _weights(layer: nn.RNNBase, names: list[str], weight_dropout: float) -> list[Tensor]:
+    """The weights of one layer and direction, the recurrent matrix with its mask."""
+    weights = [getattr(layer, name) for name in names]
+    if weight_dropout:
+        weights[1] = drop_weight(weights[1], weight_dropout, layer.training)  # which is the recurrent one
+    return weights
 
 
 def _hidden(state: State) -> Hidden:

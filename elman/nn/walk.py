@@ -91,11 +91,11 @@ class _Products:
         self.mode = layer.mode
         self.one_function = layer.mode == "GRU" and can_share(weight_hh)
         self.project = SharedLinear(parts[0], bias_ih)
-        self.fed = SharedLinear(parts[-1])
+        self.fed = SharedLinear(parts[1]) if len(parts) > 1 and parts[1].shape[1] else None
         self.keep = SharedLinear(drop_weight(weight_hh, layer.weight_dropout, layer.training), bias_hh)
 
     def step(self, projected: Tensor, fed: Tensor | None, state: State) -> State:
-        seen = projected if fed is None else self.fed(fed, projected)  # R x G*H
+        seen = projected if fed is None or self.fed is None else self.fed(fed, projected)  # R x G*H
         kept = self.keep(state[0])
         return (gru(seen, kept, state[0]),) if self.one_function else rows.after(self.mode, seen, kept, state)
 

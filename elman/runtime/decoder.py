@@ -26,7 +26,10 @@ LOOKS = {"plain": "never", "bahdanau": "before", "luong": "after", "luong-feedin
 
 
 def decoder_refusal(network: TranslationNetwork) -> str | None:
-    """Why the compiled decoder cannot run this network, in one sentence; None if it can."""
+    """Why the compiled decoder cannot run this network, in one sentence; None if it can.
+
+    The others go through PyTorch: `Decoder` has an example of one that it runs.
+    """
     if next(network.parameters()).device.type != "cpu":
         return "its network is not on the CPU"
     if (reason := cell_refusal(network.decoder.body)) is not None:
@@ -109,9 +112,10 @@ class Decoder:
         """The state before the first step, a row for each source, from what `network.encode` gives."""
         layers = [part[depth] for depth in range(len(hidden[0])) for part in hidden]  # h and c of each, B x H
         fed = [hidden[0].new_zeros(len(memory), self._fed)] if self._fed else []
-        rows = torch.cat(layers + fed, dim=1).numpy()  # B x N
+        rows = torch.cat(layers + fed, dim=1).detach().numpy()  # B x N
         lengths = (~memory.padding).sum(dim=1, dtype=torch.int32).numpy()  # B
-        sources = Sources(memory.keys.contiguous().numpy(), memory.states.contiguous().numpy(), lengths)
+        keys, states = (part.detach().contiguous().numpy() for part in (memory.keys, memory.states))
+        sources = Sources(keys, states, lengths)
         return DecoderState(rows, np.arange(len(rows), dtype=np.int32), sources, np.empty((0, 0), np.float32))
 
     def room(self, rows: int) -> Tensor:
@@ -213,7 +217,7 @@ class _Parts:
                 "score": "location",
                 "query": self.weights.matrix(f"{prefix}.w.weight"),
                 "query_bias": self.weights.numbers(bias) if bias in self.weights else None,
-                "sees_token": attention.sees_input,
+                "sees_token": attention.sees_input and self.before,
             }
         if isinstance(attention, scores.AdditiveAttention):
             v = self.weights.numbers(f"{prefix}.v.weight")[0]

@@ -5,7 +5,7 @@
 
 import copy
 from collections.abc import Sequence
-from typing import Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from torch import Tensor, nn
 
@@ -39,6 +39,9 @@ class CompiledModel(Generic[R]):
     exact: Sequence[str] = ()
     """Matrices that are never rounded."""
     _made: "_Made[R] | None" = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_made": None}  # a copy packs its own weights
 
     def _bodies(self) -> list[Recurrent]:
         raise NotImplementedError

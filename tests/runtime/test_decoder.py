@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from elman import kernels
 from elman.errors import UserError
+from elman.nn.attention import FixedLengthAttention
 from elman.nn.translation import TranslationNetwork
 from elman.runtime import Decoder, decoder_refusal, dequantise, quantise
 from elman.runtime.quantise import numbers
@@ -151,4 +152,27 @@ def test_wrong_arrays_are_refused_and_never_read() -> None:
             decoder.step(ids, changed)
     with pytest.raises(ValueError, match="logits"):
         decoder.step(ids, state, decoder.room(2))
+    for room in (decoder.room(3).double(), decoder.room(6)[::2]):  # whose copy would be written to
+        with pytest.raises(TypeError):
+            decoder.step(ids, state, room)
     assert decoder.step(ids, state)[0].shape == (3, net.softmax.vocab_size)
+
+
+@pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
+@torch.no_grad()
+def test_a_row_gone_wrong_leaves_nothing_behind(cell: str) -> None:
+    net = network(cell=cell, hidden=6)
+    decoder = Decoder.of(net)
+    state = decoder.begin(*net.encode(SOURCES, LENGTHS))
+    ids = torch.tensor([1, 2, 3])
+    right = decoder.step(ids, state)[0].clone()
+    for _ in range(2):
+        assert not decoder.step(ids, state._replace(numbers=np.full_like(state.numbers, np.nan)))[0].isfinite().any()
+    assert torch.equal(decoder.step(ids, state)[0], right)
+
+
+def test_a_token_that_the_decoder_ignores_is_ignored() -> None:
+    net = network("luong", "general")
+    net.decoder.attention = FixedLengthAttention(8, 8, longest=4)
+    assert_same(net)
+    assert decoder_refusal(net) is None

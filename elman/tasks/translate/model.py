@@ -6,7 +6,7 @@ model.predict("Zwei Hunde spielen im Schnee.", n_best=3, require=["snow"])
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast, overload
 
@@ -71,7 +71,7 @@ class Translator(CompiledModel[Decoder]):
         try:
             settings = ModelSettings.model_validate(config["model"])
             search = SearchSettings.model_validate(config["search"])
-            longest, usual = int(config["longest"]), Usual.of_json(config["usual"])
+            longest, usual = int(config["longest"]), Usual.of_config(config)
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"{folder / 'config.json'} is damaged: {str(error).splitlines()[0]}") from None
         network = build_network(settings, sides)
@@ -86,7 +86,7 @@ class Translator(CompiledModel[Decoder]):
             "model": self.settings.model_dump(mode="json"),
             "search": self.search.model_dump(mode="json"),
             "longest": self.longest,
-            "usual": self.usual.to_json(),
+            **asdict(self.usual),
             "recipe": self.recipe,
         }
         folders.write_model(folder, TASK, config, self._kept_weights(), self.sides)

@@ -1,15 +1,13 @@
 """What sources of a translator usually look like, so that a text in another language is noticed."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from elman.tasks.translate.batch import Ints
 from elman.tasks.translate.sides import Sides
-
-Ints = NDArray[np.int64]
 
 STRANGE = 1.6  # times as many tokens as usual
 UNKNOWN = 0.4  # share of unknown tokens
@@ -41,19 +39,15 @@ class Usual:
         return cls(rate, tuple(sorted(ids[np.argsort(-counts[1][ids], kind="stable")][:KEPT].tolist())))
 
     @classmethod
-    def of_json(cls, value: dict[str, Any]) -> "Usual":
-        """From what `to_json` gave."""
-        return cls(float(value["tokens_per_character"]), tuple(int(id) for id in value["foreign"]))
-
-    def to_json(self) -> dict[str, Any]:
-        """For a model's config."""
-        return asdict(self)
+    def of_config(cls, config: Mapping[str, Any]) -> "Usual":
+        """From a model's config, which has what `asdict` gives."""
+        return cls(float(config["tokens_per_character"]), tuple(int(id) for id in config.get("foreign", ())))
 
     def doubt(self, ids: Ints, characters: int, sides: Sides) -> str | None:
         """Why a text of so many characters is hardly a source, in a few words; None if it may well be one."""
         tokens = max(len(ids), 1)
         unknown, foreign = float((ids == sides.source.unk_id).mean()), float(np.isin(ids, self.foreign).mean())
-        more = tokens / max(self.tokens_per_character * characters, 1e-9)
+        more = tokens / (self.tokens_per_character * characters) if self.tokens_per_character else 1.0
         if unknown > UNKNOWN:
             return f"{unknown:.0%} of its tokens are unknown"
         if foreign > FOREIGN:

@@ -1,5 +1,6 @@
 """Translators by the compiled decoder and in int8: what PyTorch says, from Python and from the command line."""
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ SEARCHES: list[dict[str, Any]] = [
 
 def by_pytorch(model: Translator) -> Translator:
     model.refusal = lambda: "for comparison"  # type: ignore[method-assign]
+    model._made = None
     return model
 
 
@@ -70,6 +72,7 @@ def test_new_weights_are_packed_anew() -> None:
         model.network.softmax.weight.neg_()
     after = model.predict("abcd").n_best[0]
     assert after.ids != before.ids
+    assert copy.deepcopy(model).predict("abcd").n_best[0].ids == after.ids
     assert after.ids == by_pytorch(model).predict("abcd").n_best[0].ids
 
 

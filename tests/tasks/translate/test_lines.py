@@ -11,6 +11,7 @@ from elman.corpora.pairs import Pair
 from elman.errors import UserError
 from elman.tasks.predict import PredictOptions
 from elman.tasks.translate import Translator
+from elman.tasks.translate.usual import Usual
 from tests.tasks.translate.runs import sentences, untrained
 
 LINES = ["der hund sieht ein vogel", "ein vogel", "der vogel hört"]
@@ -129,3 +130,5 @@ def test_a_swapped_pair_is_warned_of(kind: str, joint: bool) -> None:
     assert sentence.startswith("warning: new.txt does not look like what the model learned to read (")
     assert "are source and target swapped?" in sentence
     assert told(model, ["XY"])[1] == []  # a word says nothing about a language
+    model.usual = Usual()  # nothing is known
+    assert told(model, right)[1] == []
