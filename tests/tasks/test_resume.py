@@ -3,14 +3,12 @@
 import os
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
-import torch
 
 from elman.errors import Interrupted
 from elman.train import loop as loop_module
-from elman.train.log import read_log
+from tests.tasks.resuming import Killed, assert_resumes_exactly, assert_same_runs, disturb
 from tests.tasks.runs import prose, trainer, write_names
 
 LINES = ("data.unit=line", "data.label_column=label", "batch.size=8")
@@ -53,46 +51,13 @@ def _no_curves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop_module, "draw_curves", lambda folder: None)
 
 
-def losses(folder: Path) -> list[dict[str, Any]]:
-    records = read_log(folder / "log.jsonl")
-    return [{key: value for key, value in record.items() if key != "seconds"} for record in records]
-
-
-def disturb() -> None:
-    """What another process would find: other random states."""
-    torch.manual_seed(int.from_bytes(os.urandom(4), "little"))
-
-
-class Killed(BaseException):
-    """Ends the run on the spot, as a kill does."""
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_resumed_equals_uninterrupted(tmp_path: Path, case: str) -> None:
     text = write_names(tmp_path / "n.csv") if LINES[0] in CASES[case] else tmp_path / "t.txt"
     if text.suffix == ".txt":
         text.write_text(prose())
     settings = ("train.evaluate_every=5", *CASES[case], f"train.steps={STEPS}", "train.checkpoint_seconds=0")
-    trainer(text, tmp_path / "whole", *settings).run()
-
-    for stop in (3, 4, 9):
-        run = trainer(text, tmp_path / "cut", *settings)
-        update = run._update
-
-        def stopping(run: Any = run, update: Any = update, stop: int = stop) -> Any:
-            if run.step == stop:
-                raise Killed
-            return update()
-
-        run._update = stopping  # type: ignore[method-assign]
-        with pytest.raises(Killed):
-            run.run(resume=stop > 3)
-        disturb()
-    trainer(text, tmp_path / "cut", *settings).run(resume=True)
-
-    assert losses(tmp_path / "cut") == losses(tmp_path / "whole")
-    whole, cut = (tmp_path / name / "model.safetensors" for name in ("whole", "cut"))
-    assert whole.read_bytes() == cut.read_bytes()
+    assert_resumes_exactly(tmp_path, lambda folder: trainer(text, folder, *settings), stops=(3, 4, 9))
 
 
 def test_a_signal_stops_between_updates_and_the_run_goes_on(tmp_path: Path) -> None:
@@ -113,9 +78,7 @@ def test_a_signal_stops_between_updates_and_the_run_goes_on(tmp_path: Path) -> N
         run.run()
     disturb()
     trainer(text, tmp_path / "cut", *settings).run(resume=True)
-    assert losses(tmp_path / "cut") == losses(tmp_path / "whole")
-    whole, cut = (tmp_path / name / "model.safetensors" for name in ("whole", "cut"))
-    assert whole.read_bytes() == cut.read_bytes()
+    assert_same_runs(tmp_path)
 
 
 def test_a_killed_evaluation_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,6 +100,4 @@ def test_a_killed_evaluation_is_made_again(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(Killed):
         run.run()
     trainer(text, tmp_path / "cut", *settings).run(resume=True)
-    assert losses(tmp_path / "cut") == losses(tmp_path / "whole")
-    whole, cut = (tmp_path / name / "model.safetensors" for name in ("whole", "cut"))
-    assert whole.read_bytes() == cut.read_bytes()
+    assert_same_runs(tmp_path)

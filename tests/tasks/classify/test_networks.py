@@ -1,20 +1,17 @@
 """Every kind of network learns, reports and goes on exactly."""
 
 import json
-import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from elman.errors import UserError
 from elman.tasks import classify
 from elman.tasks.classify.model import TextClassifier
 from elman.train import loop as loop_module
-from elman.train.log import read_log
 from tests.tasks.classify.runs import names, recipe, run, trainer, write_table
+from tests.tasks.resuming import assert_resumes_exactly, losses
 from tests.train.toy import quiet
 
 CASES = {
@@ -33,44 +30,18 @@ CASES = {
 }
 
 
-class Killed(BaseException):
-    """Ends the run on the spot, as a kill does."""
-
-
 @pytest.fixture(autouse=True)
 def _no_curves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop_module, "draw_curves", lambda folder: None)
-
-
-def losses(folder: Path) -> list[dict[str, Any]]:
-    records = read_log(folder / "log.jsonl")
-    return [{key: value for key, value in record.items() if key != "seconds"} for record in records]
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_it_learns_and_a_killed_run_ends_the_same(tmp_path: Path, case: str) -> None:
     table = write_table(tmp_path / "n.csv")
     settings = ("train.checkpoint_seconds=0", "train.evaluate_every=5", *CASES[case])
-    trainer(table, tmp_path / "whole", *settings).run()
+    assert_resumes_exactly(tmp_path, lambda folder: trainer(table, folder, *settings), stops=(3, 9))
     log = losses(tmp_path / "whole")
     assert log[-1]["loss"] < 0.8 * log[0]["loss"]
-    for stop in (3, 9):
-        cut = trainer(table, tmp_path / "cut", *settings)
-        update = cut._update
-
-        def stopping(cut: Any = cut, update: Any = update, stop: int = stop) -> Any:
-            if cut.step == stop:
-                raise Killed
-            return update()
-
-        cut._update = stopping  # type: ignore[method-assign]
-        with pytest.raises(Killed):
-            cut.run(resume=stop > 3)
-        torch.manual_seed(int.from_bytes(os.urandom(4), "little"))
-    trainer(table, tmp_path / "cut", *settings).run(resume=True)
-    assert losses(tmp_path / "cut") == log
-    whole, cut_weights = (tmp_path / name / "model.safetensors" for name in ("whole", "cut"))
-    assert whole.read_bytes() == cut_weights.read_bytes()
     texts = [name for name, _ in names(20)]
     found = [TextClassifier.load(tmp_path / name).probabilities(texts) for name in ("whole", "cut")]
     assert np.array_equal(*found)
