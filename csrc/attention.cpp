@@ -5,16 +5,6 @@
 namespace elman::ELMAN_ISA {
 namespace {
 
-constexpr int W = kLanes<float>;
-
-// each(i, lanes) for every register of a vector: whole ones, then what is left.
-template <class Each>
-ELMAN_INLINE void registers(long size, Each each) {
-    const long whole = size / W * W;
-    for (long i = 0; i < whole; i += W) each(i, W);
-    if (whole < size) each(whole, static_cast<int>(size - whole));
-}
-
 ELMAN_INLINE long real_queries(const Additive& a, long b) { return a.counts ? a.counts[b] : a.queries; }
 
 ELMAN_INLINE void clear(float* from, long count) { std::memset(from, 0, static_cast<std::size_t>(count) * sizeof(float)); }

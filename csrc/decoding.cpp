@@ -17,22 +17,13 @@ using Doubles = nb::ndarray<const double, nb::device::cpu, nb::c_contig>;
 using Longs = nb::ndarray<const std::int64_t, nb::device::cpu, nb::c_contig>;
 
 Score score_named(const std::string& name) {
-    static const std::map<std::string, Score> scores = {{"none", Score::none},
-                                                        {"dot", Score::dot},
-                                                        {"cosine", Score::cosine},
-                                                        {"additive", Score::additive},
-                                                        {"location", Score::location}};
-    const auto score = scores.find(name);
-    if (score == scores.end()) refuse("score should be none, dot, cosine, additive or location");
-    return score->second;
+    return named<Score>("score", name,
+                        {{"none", Score::none}, {"dot", Score::dot}, {"cosine", Score::cosine},
+                         {"additive", Score::additive}, {"location", Score::location}});
 }
 
 Looks looks_named(const std::string& name) {
-    static const std::map<std::string, Looks> looks = {
-        {"never", Looks::never}, {"before", Looks::before}, {"after", Looks::after}};
-    const auto found = looks.find(name);
-    if (found == looks.end()) refuse("looks should be never, before or after");
-    return found->second;
+    return named<Looks>("looks", name, {{"never", Looks::never}, {"before", Looks::before}, {"after", Looks::after}});
 }
 
 std::shared_ptr<Decoder> make_decoder(const nb::dict& description) {

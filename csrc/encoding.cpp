@@ -12,14 +12,9 @@ namespace {
 using Numbers = nb::ndarray<const float, nb::device::cpu, nb::c_contig>;
 
 Pooling pooling_named(const std::string& name) {
-    static const std::map<std::string, Pooling> poolings = {{"steps", Pooling::steps},
-                                                            {"last", Pooling::last},
-                                                            {"mean", Pooling::mean},
-                                                            {"max", Pooling::max},
-                                                            {"attention", Pooling::attention}};
-    const auto pooling = poolings.find(name);
-    if (pooling == poolings.end()) refuse("pooling should be steps, last, mean, max or attention");
-    return pooling->second;
+    return named<Pooling>("pooling", name,
+                          {{"steps", Pooling::steps}, {"last", Pooling::last}, {"mean", Pooling::mean},
+                           {"max", Pooling::max}, {"attention", Pooling::attention}});
 }
 
 std::shared_ptr<Encoder> make_encoder(const nb::dict& description) {

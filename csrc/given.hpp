@@ -6,9 +6,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "packed.hpp"
@@ -83,12 +83,20 @@ class Given {
     std::vector<Array> kept_;
 };
 
+// The value of a name; `what` it is of is said where there is no such name.
+template <class T>
+T named(const char* what, const std::string& name, const std::vector<std::pair<const char*, T>>& known) {
+    std::string names;
+    for (std::size_t i = 0; i < known.size(); ++i) {
+        if (name == known[i].first) return known[i].second;
+        names += (i == 0 ? "" : i + 1 == known.size() ? " or " : ", ") + std::string(known[i].first);
+    }
+    refuse(std::string(what) + " should be " + names);
+}
+
 inline Cell cell_named(const std::string& name) {
-    static const std::map<std::string, Cell> cells = {
-        {"RNN_TANH", Cell::tanh_rnn}, {"RNN_RELU", Cell::relu_rnn}, {"LSTM", Cell::lstm}, {"GRU", Cell::gru}};
-    const auto cell = cells.find(name);
-    if (cell == cells.end()) refuse("cell should be RNN_TANH, RNN_RELU, LSTM or GRU");
-    return cell->second;
+    return named<Cell>("cell", name,
+                       {{"RNN_TANH", Cell::tanh_rnn}, {"RNN_RELU", Cell::relu_rnn}, {"LSTM", Cell::lstm}, {"GRU", Cell::gru}});
 }
 
 template <class T>

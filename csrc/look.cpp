@@ -36,10 +36,9 @@ void mix(const float* weights, const float* states, long size, int places, float
     std::memset(seen, 0, static_cast<std::size_t>(size) * sizeof(float));
     for (int s = 0; s < places; ++s) {
         const float* state = states + s * size;
-        for (long i = 0; i < size; i += kWidth) {
-            const int n = size - i < kWidth ? static_cast<int>(size - i) : kWidth;
+        registers(size, [&](long i, int n) __attribute__((always_inline)) {
             store_some(seen + i, load_some(seen + i, n) + weights[s] * load_some(state + i, n), n);
-        }
+        });
     }
 }
 

@@ -5,30 +5,28 @@
 
 namespace elman::ELMAN_ISA {
 
-// The sum over all numbers of two vectors of each(x, y).
+// each(i, lanes) for every register of a vector: whole ones, then what is left.
 template <class Each>
-ELMAN_INLINE float sum_over(const float* x, const float* y, long size, Each each) {
+ELMAN_INLINE void registers(long size, Each each) {
     constexpr int W = kLanes<float>;
-    Vector<float> sum = {};
     const long whole = size / W * W;
-    for (long i = 0; i < whole; i += W) sum += each(load(x + i), load(y + i), i, W);
-    if (whole < size) {
-        const int rest = static_cast<int>(size - whole);
-        sum += each(load_some(x + whole, rest), load_some(y + whole, rest), whole, rest);
-    }
-    return sum_of(sum);
+    for (long i = 0; i < whole; i += W) each(i, W);
+    if (whole < size) each(whole, static_cast<int>(size - whole));
 }
 
 inline float dot(const float* x, const float* y, long size) {
-    return sum_over(x, y, size,
-                    [](Vector<float> a, Vector<float> b, long, int) __attribute__((always_inline)) { return a * b; });
+    Vector<float> sum = {};
+    registers(size, [&](long i, int n) __attribute__((always_inline)) { sum += load_some(x + i, n) * load_some(y + i, n); });
+    return sum_of(sum);
 }
 
 // v · tanh(q + k)
 inline float additive_score(const float* q, const float* k, const float* v, long size) {
-    return sum_over(q, k, size, [&](Vector<float> a, Vector<float> b, long i, int n) __attribute__((always_inline)) {
-        return load_some(v + i, n) * hyperbolic_tangent(a + b);
+    Vector<float> sum = {};
+    registers(size, [&](long i, int n) __attribute__((always_inline)) {
+        sum += load_some(v + i, n) * hyperbolic_tangent(load_some(q + i, n) + load_some(k + i, n));
     });
+    return sum_of(sum);
 }
 
 }  // namespace elman::ELMAN_ISA

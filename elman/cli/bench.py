@@ -47,8 +47,7 @@ def bench_streaming(
     """A character model that writes, against loops in PyTorch and ONNX Runtime."""
     from elman.bench import streaming, table
 
-    run = streaming.run
-    _measure(run, table.show_streaming, json_file, quick=quick, seconds=seconds, threads=threads)
+    _measure(streaming.run, table.show_streaming, json_file, quick=quick, seconds=seconds, threads=threads)
 
 
 @bench_app.command("prediction")
@@ -61,8 +60,7 @@ def bench_prediction(
     """Taggers and a classifier, one sentence at a time and many together, against PyTorch and flair."""
     from elman.bench import prediction, table
 
-    run = prediction.run
-    _measure(run, table.show_prediction, json_file, quick=quick, seconds=seconds, threads=threads)
+    _measure(prediction.run, table.show_prediction, json_file, quick=quick, seconds=seconds, threads=threads)
 
 
 @bench_app.command("decoding")
@@ -75,8 +73,7 @@ def bench_decoding(
     """Translators that write and learn, against JoeyNMT and a course's loop in PyTorch."""
     from elman.bench import decoding, table
 
-    run = decoding.run
-    _measure(run, table.show_decoding, json_file, quick=quick, seconds=seconds, threads=threads)
+    _measure(decoding.run, table.show_decoding, json_file, quick=quick, seconds=seconds, threads=threads)
 
 
 def _measure(

@@ -26,10 +26,7 @@ LOOKS = {"plain": "never", "bahdanau": "before", "luong": "after", "luong-feedin
 
 
 def decoder_refusal(network: TranslationNetwork) -> str | None:
-    """Why the compiled decoder cannot run this network, in one sentence; None if it can.
-
-    The others go through PyTorch: `Decoder` has an example of one that it runs.
-    """
+    """Why the compiled decoder cannot run this network, in one sentence; None if it can."""
     if next(network.parameters()).device.type != "cpu":
         return "its network is not on the CPU"
     if (reason := cell_refusal(network.decoder.body)) is not None:

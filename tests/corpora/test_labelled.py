@@ -52,7 +52,7 @@ def pairs(files: LabelledFiles) -> list[tuple[str, tuple[str, ...]]]:
             "'class'",
         ),
         ("a.jsonl", '{"a": "fine", "b": "good"}\n{"a": "dull", "b": "bad"}\n', {"text": "a", "label": "b"}, ""),
-        ("a.csv.gz", gzip.compress(b"text,label\nfine,good\ndull,bad\n"), {}, "column 'text'"),
+        ("a.csv.gz", gzip.compress(b"text,label\nfine,good\ndull,bad\n", mtime=0), {}, "column 'text'"),
         ("a.txt", "good fine\nbad\tdull\n", {"format": "lines"}, ""),
         ("a.dat", "fine\tgood\ndull\tbad\n", {"format": "tsv", "text": 1, "label": 2}, ""),
     ],

@@ -56,13 +56,15 @@ def _asked_of(
             own = search.also({name: record.fields[name] for name in OWN if name in record.fields})
             if own is not search:
                 own.control(model.sides)
-            if not len(model.sides.read(record.text)):
+            ids = model.sides.read(record.text)
+            if not len(ids):
                 raise UserError("the text has no tokens that the model knows: give it some words")
-            model.parts(record.text, own)
+            if len(ids) > model.longest:
+                model.parts(record.text, own)  # refuses what cannot be asked of parts
         except UserError as error:
             options.bad(UserError(f"{options.where}:{record.line}: {error}"))
         else:
-            watch.see(record)
+            watch.see(record, ids)
             yield record, own
 
 
@@ -112,9 +114,8 @@ class _Watch:
         self.characters = self.long = 0
         self.sample: list[Ints] = []
 
-    def see(self, record: TextRecord) -> None:
-        """Look at a record that will be translated."""
-        ids = self.model.sides.read(record.text)
+    def see(self, record: TextRecord, ids: Ints) -> None:
+        """Look at a record that will be translated, and its tokens."""
         tokens = len(ids)
         self.long += tokens > self.model.longest
         if self.long == 1 and tokens > self.model.longest:

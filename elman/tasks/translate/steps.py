@@ -54,6 +54,8 @@ class StepState(NamedTuple):
 
     decoder: DecoderState
     memory: Memory
+    owners: Tensor
+    """R: the source of each row."""
 
 
 class TranslationSteps:
@@ -66,17 +68,19 @@ class TranslationSteps:
     def start(self, batch_size: int) -> StepState:
         """The sources read, nothing written yet."""
         memory, hidden = self.network.encode(self.source[:batch_size], self.lengths[:batch_size])
-        return StepState(self.network.decoder.begin(hidden), memory)
+        return StepState(self.network.decoder.begin(hidden), memory, torch.arange(batch_size))
 
     @torch.no_grad()
     def step(self, ids: Tensor, state: StepState) -> tuple[Tensor, StepState]:
         """Write one id a row; logits of the next."""
         logits, decoder = self.network.step(ids, state.decoder, state.memory)
-        return logits, StepState(decoder, state.memory)
+        return logits, StepState(decoder, state.memory, state.owners)
 
     def select(self, state: StepState, rows: Tensor) -> StepState:
         """The state of some rows."""
-        return StepState(state.decoder.select(rows), state.memory.select(rows))
+        owners = state.owners[rows]
+        as_before = torch.equal(owners, state.owners)  # other hypotheses of the same sources
+        return StepState(state.decoder.select(rows), state.memory if as_before else state.memory.select(rows), owners)
 
     def attention(self, state: StepState) -> Tensor:
         """Where the last step of each row looked (R x S)."""
