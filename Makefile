@@ -38,7 +38,7 @@ sanitize: $(INSTALLED)
 	LD_PRELOAD='$(SANITIZERS)' ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	    ELMAN_TEST_KERNELS=$(SANITIZED)/elman $(BIN)/python -m pytest -p tests.built_kernels -m 'not slow' \
 	    tests/test_kernels.py tests/nn/test_compiled.py tests/nn/test_compiled_in_torch.py tests/nn/test_additive.py \
-	    tests/nn/test_crf.py tests/runtime tests/decode/test_candidates.py
+	    tests/nn/test_shared.py tests/nn/test_softmax.py tests/nn/test_crf.py tests/runtime tests/decode/test_candidates.py
 
 demo: $(INSTALLED)
 	$(BIN)/elman demo

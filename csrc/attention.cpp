@@ -51,4 +51,18 @@ void additive(const Additive& a, bool backward, long begin, long end, int thread
     }
 }
 
+// What rows `begin` ... `end` - 1 see, or where backward the gradients of their weights.
+void mixture(const Mixture& m, bool backward, long begin, long end) {
+    for (long r = begin; r < end; ++r) {
+        float *weights = m.weights + r * m.places, *seen = m.seen + r * m.size;
+        if (!backward) clear(seen, m.size);
+        for (long s = 0; s < m.places; ++s) {
+            const bool real = !m.padding[r * m.places + s];
+            const float* state = m.states + (r * m.places + s) * m.size;
+            if (backward) weights[s] = real ? dot(seen, state, m.size) : 0.0f;
+            else if (real) add_multiple(weights[s], state, m.size, seen);
+        }
+    }
+}
+
 }  // namespace elman::ELMAN_ISA

@@ -1,3 +1,5 @@
+// The parts of attention that a network learns with, for padded sources.
+//
 // Additive attention: e_ts = v · tanh(q_t + k_s) for the queries and the places of each of B sources.
 //
 // The sum under the tangent is never stored: at B x T x S x K numbers it would be the largest tensor of a translator. The
@@ -19,6 +21,16 @@ struct Additive {
     float* d_query;                       // B x T x K
     float* d_keys;                        // B x S x K; null: that of the query alone is made
     float* d_v;                           // a row of K for each thread; likewise
+};
+
+// What R rows see, each of its source: Σ_s w_s m_s over the places that are not padding. On the way back the weights'
+// gradients, 0 for padding.
+struct Mixture {
+    long places, size;            // S, M
+    const float* states;          // B x S x M; row r looks at source r
+    const std::uint8_t* padding;  // B x S
+    float* weights;               // R x S; on the way back their gradients, which are written
+    float* seen;                  // R x M; on the way back its gradient, which is read
 };
 
 }  // namespace elman

@@ -11,6 +11,7 @@
     void forward(const Layer<T>&);                                                                                  \
     template <class T>                                                                                              \
     void backward(const Layer<T>&);                                                                                 \
+    double surprise(float*, long, long, double, double);                                                            \
     void stream_step(const StreamNetwork&, const StreamWork&, int, int);                                            \
     void stream_logits(const StreamNetwork&, const StreamWork&, const float*, long, int, float*, int, int);         \
     LogSum log_sum(const float*, long);                                                                             \
@@ -19,13 +20,15 @@
     void weigh(const double*, long, double*);                                                                       \
     void encode(const EncoderNetwork&, const EncoderWork&, int, int);                                               \
     void additive(const Additive&, bool, long, long, int);                                                          \
+    void mixture(const Mixture&, bool, long, long);                                                                 \
     void place(const StreamNetwork&, const LookNetwork&, const LookWork&, const int*, const float*, long, int, int); \
     void look(const LookNetwork&, const LookWork&, int, int);                                                       \
     void continue_best(const Continuations&, long, long);                                                           \
     constexpr Kernels table() {                                                                                     \
-        return {#isa,        forward,       forward, backward, backward, lanes,                                     \
-                stream_step, stream_logits, log_sum, widen,    cool,     weigh,                                     \
-                encode,      additive,      place,   look,     continue_best};                                      \
+        return {#isa,  forward,     forward,       backward, backward, surprise,                                    \
+                lanes, stream_step, stream_logits, log_sum,  widen,    cool,                                        \
+                weigh, encode,      additive,      mixture,  place,    look,                                        \
+                continue_best};                                                                                     \
     }                                                                                                               \
     }
 

@@ -19,6 +19,7 @@ struct Kernels {
     void (*forward_double)(const Layer<double>&);
     void (*backward_float)(const Layer<float>&);
     void (*backward_double)(const Layer<double>&);
+    double (*surprise)(float* row, long size, long target, double smoothing, double scale);  // see softmax.cpp
     // Streaming: see stream.cpp and softmax.cpp
     int lanes;  // float32 numbers in a register
     void (*stream_step)(const StreamNetwork&, const StreamWork&, int index, int count);
@@ -32,6 +33,7 @@ struct Kernels {
     void (*encode)(const EncoderNetwork&, const EncoderWork&, int index, int count);
     // Translators: see attention.cpp, look.cpp and continuations.cpp
     void (*additive)(const Additive&, bool backward, long begin, long end, int thread);
+    void (*mixture)(const Mixture&, bool backward, long begin, long end);
     void (*place)(const StreamNetwork&, const LookNetwork&, const LookWork&, const int* ids, const float* h, long h_stride,
                   int index, int count);
     void (*look)(const LookNetwork&, const LookWork&, int index, int count);

@@ -34,12 +34,7 @@ void softmax(float* scores, int places) {
 // seen = Σ weight_s m_s
 void mix(const float* weights, const float* states, long size, int places, float* seen) {
     std::memset(seen, 0, static_cast<std::size_t>(size) * sizeof(float));
-    for (int s = 0; s < places; ++s) {
-        const float* state = states + s * size;
-        registers(size, [&](long i, int n) __attribute__((always_inline)) {
-            store_some(seen + i, load_some(seen + i, n) + weights[s] * load_some(state + i, n), n);
-        });
-    }
+    for (int s = 0; s < places; ++s) add_multiple(weights[s], states + s * size, size, seen);
 }
 
 }  // namespace

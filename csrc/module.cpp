@@ -200,9 +200,11 @@ const float* of_size(const std::string& name, const Floats& array, std::size_t c
     return array.data();
 }
 
+using Bytes = nb::ndarray<std::uint8_t, nb::device::cpu, nb::c_contig>;
+
 // Without `d_query` the scores are written, with it read; `d_keys` and `d_v` are made both or not at all.
 void additive(const Floats& query, const Floats& keys, const Floats& v,
-              const nb::ndarray<std::uint8_t, nb::device::cpu, nb::c_contig>& padding,
+              const Bytes& padding,
               const std::optional<nb::ndarray<std::int64_t, nb::device::cpu, nb::c_contig>>& counts, Floats scores,
               const std::optional<Floats>& d_query, const std::optional<Floats>& d_keys,
               const std::optional<Floats>& d_v, int threads) {
@@ -241,6 +243,40 @@ void additive(const Floats& query, const Floats& keys, const Floats& v,
     parallel(threads, body);
 }
 
+void mixture(const Floats& weights, const Floats& states, const Bytes& padding, const Floats& seen, bool backward,
+             int threads) {
+    if (states.ndim() != 3 || weights.ndim() != 2) refuse("states", "should have three dimensions, weights two");
+    const std::size_t B = states.shape(0), S = states.shape(1), M = states.shape(2), R = weights.shape(0);
+    if (R > B) refuse("weights", "should have no more rows than there are sources");
+    if (padding.size() != B * S) refuse("padding", "should be B x S");
+    of_size("weights", weights, R * S), of_size("seen", seen, R * M);
+    const Mixture m{long(S), long(M), states.data(), padding.data(), weights.data(), seen.data()};
+    nb::gil_scoped_release unlocked;
+    auto body = [&](int index, int count) {
+        kernels().mixture(m, backward, long(R) * index / count, long(R) * (index + 1) / count);
+    };
+    parallel(threads, body);
+}
+
+// The losses of some rows, whose logits become their gradients.
+void surprise(Floats logits, const nb::ndarray<std::int64_t, nb::device::cpu, nb::c_contig>& targets, Floats losses,
+              double smoothing, double scale, int threads) {
+    if (logits.ndim() != 2) refuse("logits", "should have two dimensions");
+    const long N = static_cast<long>(logits.shape(0)), V = static_cast<long>(logits.shape(1));
+    if (targets.size() != std::size_t(N)) refuse("targets", "should be " + std::to_string(N));
+    of_size("losses", losses, std::size_t(N));
+    for (long n = 0; n < N; ++n)
+        if (targets.data()[n] < 0 || targets.data()[n] >= V)
+            throw std::out_of_range("target " + std::to_string(targets.data()[n]) + " is not from 0 to " + std::to_string(V - 1));
+    nb::gil_scoped_release unlocked;
+    auto body = [&](int index, int count) {
+        for (long n = N * index / count; n < N * (index + 1) / count; ++n)
+            losses.data()[n] = static_cast<float>(
+                kernels().surprise(logits.data() + n * V, V, targets.data()[n], smoothing, scale));
+    };
+    parallel(threads, body);
+}
+
 }  // namespace
 }  // namespace elman
 
@@ -256,6 +292,10 @@ NB_MODULE(_kernels, m) {
     m.def("additive", elman::additive, nb::arg("query"), nb::arg("keys"), nb::arg("v"), nb::arg("padding"),
           nb::arg("counts").none(), nb::arg("scores"), nb::arg("d_query").none(), nb::arg("d_keys").none(),
           nb::arg("d_v").none(), nb::arg("threads"), "Scores of additive attention, or their gradients; see attention.hpp.");
+    m.def("mixture", elman::mixture, nb::arg("weights"), nb::arg("states"), nb::arg("padding"), nb::arg("seen"),
+          nb::arg("backward"), nb::arg("threads"), "What rows see, or their weights' gradients; see attention.hpp.");
+    m.def("surprise", elman::surprise, nb::arg("logits"), nb::arg("targets"), nb::arg("losses"), nb::arg("smoothing"),
+          nb::arg("scale"), nb::arg("threads"), "The loss of each row; the logits become its gradient; see softmax.cpp.");
     elman::bind_runtime(m);
     elman::bind_encoder(m);
     elman::bind_decoder(m);

@@ -20,6 +20,12 @@ inline float dot(const float* x, const float* y, long size) {
     return sum_of(sum);
 }
 
+inline void add_multiple(float factor, const float* x, long size, float* to) {
+    registers(size, [&](long i, int n) __attribute__((always_inline)) {
+        store_some(to + i, load_some(to + i, n) + factor * load_some(x + i, n), n);
+    });
+}
+
 // v · tanh(q + k)
 inline float additive_score(const float* q, const float* k, const float* v, long size) {
     Vector<float> sum = {};

@@ -75,11 +75,16 @@ ELMAN_INLINE void copy_some(char* to, const char* from, int count) {
     }
 }
 
-// The first `count` lanes; the others are zero, and are not stored. `count` of a whole register is the quick case.
 template <class T>
-ELMAN_INLINE Vector<T> load_some(const T* from, int count) {
+ELMAN_INLINE Vector<T> every(T value) {
+    return value - Vector<T>{};
+}
+
+// The first `count` lanes; the others are `other`, and are not stored. `count` of a whole register is the quick case.
+template <class T>
+ELMAN_INLINE Vector<T> load_some(const T* from, int count, T other = 0) {
     if (count == kLanes<T>) return load(from);
-    Vector<T> v = {};
+    Vector<T> v = every(other);
     copy_some<T>(reinterpret_cast<char*>(&v), reinterpret_cast<const char*>(from), count);
     return v;
 }
@@ -88,11 +93,6 @@ template <class T>
 ELMAN_INLINE void store_some(T* to, Vector<T> v, int count) {
     if (count == kLanes<T>) return store(to, v);
     copy_some<T>(reinterpret_cast<char*>(to), reinterpret_cast<const char*>(&v), count);
-}
-
-template <class T>
-ELMAN_INLINE Vector<T> every(T value) {
-    return value - Vector<T>{};
 }
 
 // The sum of all lanes, in as many steps as the number of lanes has doublings.
@@ -108,34 +108,35 @@ ELMAN_INLINE float sum_of(Vector<float> v) {
     return v[0];
 }
 
-// exp(x) - 1, exact to a few units in the last place also near 0 (where exp(x) - 1 by itself would lose digits).
-// x = n log 2 + r with |r| <= log(2)/2, and e^x - 1 = 2^n (e^r - 1) + (2^n - 1).
-ELMAN_INLINE Vector<float> exp_minus_1(Vector<float> x) {
+// e^x = power (1 + rest): with x = n log 2 + r and |r| <= log(2)/2, these are 2^n and e^r - 1.
+template <class V>
+struct Exponential {
+    V power, rest;
+};
+
+ELMAN_INLINE Exponential<Vector<float>> exponential_of(Vector<float> x) {
     const Vector<float> most = every(88.0f);
     x = x > most ? most : x;
     x = x < -most ? -most : x;
     const float magic = 12582912.0f + 127.0f;  // 1.5 * 2^23 rounds to whole numbers, 127 is the exponent's offset
     const Vector<float> shifted = x * 1.44269504f + magic;
     const Vector<float> n = shifted - magic;
-    const Vector<float> power = (Vector<float>)((Lanes<float>::Integers)shifted << 23);  // 2^n
     const Vector<float> r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
     Vector<float> p = every(1.392621347e-3f);  // (e^r - 1 - r) / r^2, its best polynomial of degree 4: 2e-8
     p = p * r + 8.363202972e-3f;
     p = p * r + 4.166655444e-2f;
     p = p * r + 1.666657685e-1f;
     p = p * r + 0.5f;
-    p = p * (r * r) + r;
-    return power * p + (power - 1.0f);
+    return {(Vector<float>)((Lanes<float>::Integers)shifted << 23), p * (r * r) + r};
 }
 
-ELMAN_INLINE Vector<double> exp_minus_1(Vector<double> x) {
+ELMAN_INLINE Exponential<Vector<double>> exponential_of(Vector<double> x) {
     const Vector<double> most = every(708.0);
     x = x > most ? most : x;
     x = x < -most ? -most : x;
     const double magic = 6755399441055744.0 + 1023.0;
     const Vector<double> shifted = x * 1.4426950408889634 + magic;
     const Vector<double> n = shifted - magic;
-    const Vector<double> power = (Vector<double>)((Lanes<double>::Integers)shifted << 52);
     const Vector<double> r = (x - n * 6.93145751953125e-1) - n * 1.42860682030941723212e-6;
     Vector<double> p = every(1.0 / 6227020800);
     p = p * r + 1.0 / 479001600;
@@ -149,8 +150,21 @@ ELMAN_INLINE Vector<double> exp_minus_1(Vector<double> x) {
     p = p * r + 1.0 / 24;
     p = p * r + 1.0 / 6;
     p = p * r + 0.5;
-    p = p * (r * r) + r;
-    return power * p + (power - 1.0);
+    return {(Vector<double>)((Lanes<double>::Integers)shifted << 52), p * (r * r) + r};
+}
+
+// e^x, to the last places also where it is tiny.
+template <class V>
+ELMAN_INLINE V exponential(V x) {
+    const auto [power, rest] = exponential_of(x);
+    return power + power * rest;
+}
+
+// e^x - 1, to the last places also where x is tiny.
+template <class V>
+ELMAN_INLINE V exp_minus_1(V x) {
+    const auto [power, rest] = exponential_of(x);
+    return power * rest + (power - 1);
 }
 
 // Where the exponential stops growing the logistic is 0, as it would be of an infinity.

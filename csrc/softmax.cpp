@@ -1,22 +1,14 @@
-// From a row of logits to weights: the parts of sampling and scoring that go over a whole vocabulary.
+// From a row of logits to weights: the parts of sampling, scoring and training that go over a whole vocabulary.
 //
-// Rows are padded to whole registers, logits with -inf.
+// But for training, rows are padded to whole registers, logits with -inf.
+#include <cmath>
+
 #include "dot.hpp"
+#include "scores.hpp"
 #include "stream.hpp"
 
 namespace elman::ELMAN_ISA {
 namespace {
-
-// e^x to the last places also where it is tiny, and 0 below e^-708. For x <= 0.
-ELMAN_INLINE Vector<double> exponential(Vector<double> x) {
-    const Vector<double> least = every(-708.0);
-    const Vector<double> bounded = x < least ? least : x;
-    const double magic = 6755399441055744.0 + 1023.0;
-    const Vector<double> shifted = bounded * 1.4426950408889634 + magic, n = shifted - magic;
-    const Vector<double> power = (Vector<double>)((Lanes<double>::Integers)shifted << 52);
-    const Vector<double> rest = (bounded - n * 6.93145751953125e-1) - n * 1.42860682030941723212e-6;
-    return x < least ? Vector<double>{} : power + power * exp_minus_1(rest);
-}
 
 template <class T>
 ELMAN_INLINE T largest(Vector<T> of) {
@@ -25,7 +17,48 @@ ELMAN_INLINE T largest(Vector<T> of) {
     return top;
 }
 
+constexpr long kBlock = 64;  // registers whose sum single precision can hold without losing digits
+
+// e^x for x <= 0; 0 where it is so small that it would be a number of fewer digits, or soon become one, which is slow.
+template <class V>
+ELMAN_INLINE V weight_of(V x) {
+    return x < (sizeof(x[0]) == sizeof(float) ? -64 : -708) ? V{} : exponential(x);
+}
+
 }  // namespace
+
+// The loss of one row: what its target costs, the share `smoothing` of it spread over all words. The logits become the
+// gradient of the loss, times `scale`; all that while the row is in the cache.
+double surprise(float* row, long size, long target, double smoothing, double scale) {
+    constexpr int W = kLanes<float>;
+    constexpr float least = -__builtin_inff();
+    Vector<float> top = every(least);
+    registers(size, [&](long i, int n) __attribute__((always_inline)) {
+        const Vector<float> x = load_some(row + i, n, least);
+        top = x > top ? x : top;
+    });
+    const float most = largest<float>(top), wanted = row[target] - most;
+    double total = 0, below = 0;  // of the exponentials, and of the logits less the largest
+    for (long begin = 0; begin < size; begin += kBlock * W) {
+        float* from = row + begin;
+        Vector<float> sum = {}, difference = {};
+        registers(size - begin < kBlock * W ? size - begin : kBlock * W, [&](long i, int n) __attribute__((always_inline)) {
+            const Vector<float> e = weight_of(load_some(from + i, n, least) - most);
+            difference += load_some(from + i, n, most) - most;
+            sum += e;
+            store_some(from + i, e, n);
+        });
+        total += static_cast<double>(sum_of(sum));
+        below += static_cast<double>(sum_of(difference));
+    }
+    const double even = smoothing / static_cast<double>(size);
+    const auto factor = static_cast<float>(scale / total), less = static_cast<float>(scale * even);
+    registers(size, [&](long i, int n) __attribute__((always_inline)) {
+        store_some(row + i, load_some(row + i, n) * factor - less, n);
+    });
+    row[target] -= static_cast<float>(scale * (1 - smoothing));
+    return std::log(total) - (1 - smoothing) * static_cast<double>(wanted) - (smoothing > 0 ? even * below : 0);
+}
 
 // The largest logit and the sum of exp(logit - largest); not finite where a logit is a NaN or +inf.
 LogSum log_sum(const float* logits, long padded) {
@@ -38,11 +71,10 @@ LogSum log_sum(const float* logits, long padded) {
     const float most = largest<float>(top);
     double total = 0;
     for (long i = 0; i < padded;) {  // a block at a time: single precision would lose digits over a whole vocabulary
-        const long end = i + 64 * W < padded ? i + 64 * W : padded;
+        const long end = i + kBlock * W < padded ? i + kBlock * W : padded;
         Vector<float> sum = {};
         for (; i < end; i += W) {
-            const Vector<float> x = load(logits + i) - most;
-            sum += x != x ? x : exp_minus_1(x) + 1.0f;
+            sum += weight_of(load(logits + i) - most);
         }
         for (int lane = 0; lane < W; ++lane) total += static_cast<double>(sum[lane]);
     }
@@ -76,7 +108,7 @@ void cool(double* z, long padded, double top, double temperature) {
 // w = exp(z), for z <= 0
 void weigh(const double* z, long padded, double* w) {
     constexpr int W = kLanes<double>;
-    for (long i = 0; i < padded; i += W) store(w + i, exponential(load(z + i)));
+    for (long i = 0; i < padded; i += W) store(w + i, weight_of(load(z + i)));
 }
 
 }  // namespace elman::ELMAN_ISA

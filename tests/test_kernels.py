@@ -219,6 +219,46 @@ def test_three_directions_and_other_types_are_refused() -> None:
             kernels.native.recurrence(**given | wrong)
 
 
+def floats(*shape: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+    return np.zeros(shape, dtype=np.float32)
+
+
+LOSSES = {"logits": floats(3, 7), "targets": np.zeros(3, dtype=np.int64), "losses": floats(3)}
+SEEN = {"weights": floats(2, 5), "states": floats(3, 5, 4), "padding": np.zeros((3, 5), dtype=np.uint8)}
+
+
+@needs_kernels
+@pytest.mark.parametrize(
+    "wrong", [{"logits": floats(21)}, {"logits": floats(2, 7)}, {"losses": floats(4)}], ids=",".join
+)
+def test_wrong_losses_are_refused(wrong: dict[str, Any]) -> None:
+    options = {"smoothing": 0.0, "scale": 1.0, "threads": 2}
+    kernels.native.surprise(**LOSSES, **options)
+    with pytest.raises(ValueError):
+        kernels.native.surprise(**LOSSES | wrong, **options)
+
+
+@needs_kernels
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"weights": floats(2, 4)},
+        {"weights": floats(4, 5), "seen": floats(4, 4)},
+        {"weights": floats(10)},
+        {"states": floats(3, 20)},
+        {"padding": np.zeros((2, 5), dtype=np.uint8)},
+        {"seen": floats(3, 4)},
+    ],
+    ids=",".join,
+)
+@pytest.mark.parametrize("backward", [False, True], ids=["forward", "backward"])
+def test_wrong_mixtures_are_refused(backward: bool, wrong: dict[str, Any]) -> None:
+    given = SEEN | {"seen": floats(2, 4), "backward": backward, "threads": 2}
+    kernels.native.mixture(**given)
+    with pytest.raises(ValueError):
+        kernels.native.mixture(**given | wrong)
+
+
 @pytest.fixture
 def no_switching() -> Iterator[None]:
     """Python's threads take turns only where one lets go of the lock by itself."""

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from elman.nn.additive import SharedScores, additive_scores
-from elman.nn.backends import can_compile
+from elman.nn.backends import can_call
 from elman.nn.shared import SharedLinear
 
 
@@ -39,7 +39,7 @@ class Attention(nn.Module):
         self.query_size, self.memory_size = query_size, memory_size
 
     def keys(self, memory: Tensor) -> Tensor:
-        """What of the scores depends on the memory only (B x S x M to B x S x K)."""
+        """What of the scores depends on the memory only (B x S x M to B x S x K, or N x M to N x K)."""
         return memory
 
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
@@ -183,12 +183,12 @@ class AdditiveAttention(Attention):
         return self.U(memory)  # type: ignore[no-any-return]
 
     def forward(self, query: Tensor, keys: Tensor, padding: Tensor, counts: Tensor | None = None) -> Tensor:
-        if not _can_score(keys, query):
+        if not can_call(keys, query):
             return super().forward(query, keys, padding)
         return additive_scores(self.W(query), keys, self.v.weight[0], padding, counts).softmax(dim=-1)
 
     def over(self, keys: Tensor, padding: Tensor) -> Look:
-        if not _can_score(keys):
+        if not can_call(keys):
             return super().over(keys, padding)
         W, scores = SharedLinear(self.W.weight), SharedScores(keys, self.v.weight[0], padding)
         return lambda query: scores(W(query)).softmax(dim=-1)
@@ -198,12 +198,6 @@ class AdditiveAttention(Attention):
         # The sums are the largest tensor of a model: they are overwritten, and `v` is a product of two matrices.
         scores: Tensor = torch.mv(sums.tanh_().flatten(0, 2), self.v.weight[0])
         return scores.view(sums.shape[:3])  # B x T x S
-
-
-def _can_score(keys: Tensor, *others: Tensor) -> bool:
-    """Whether the kernels can compute additive scores."""
-    transformed = torch._C._are_functorch_transforms_active()
-    return keys.dtype == torch.float32 and not transformed and can_compile(keys, *others)
 
 
 class LocationAttention(Attention):

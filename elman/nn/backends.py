@@ -213,6 +213,16 @@ def can_compile(data: Tensor, *others: Tensor) -> bool:
     )
 
 
+def can_call(data: Tensor, *others: Tensor) -> bool:
+    """Whether a kernel can run that is for float32 alone, and that no transform of `torch.func` can follow.
+
+    >>> can_call(torch.zeros(1)) == kernels.available(), can_call(torch.zeros(1).double())
+    (True, False)
+    """
+    followed = torch._C._are_functorch_transforms_active()
+    return data.dtype == torch.float32 and not followed and can_compile(data, *others)
+
+
 PLAIN = (Tensor, nn.Parameter)
 """The types of tensors that compute as themselves: a subclass may not."""
 

@@ -246,12 +246,12 @@ REUSED_BYTES = 64 * 2**20
 """How large the room may be that a thread keeps for the next call."""
 
 
-def scratch(like: Tensor, place: int, rows: int, columns: int) -> Tensor:
+def scratch(like: Tensor, place: int | str, rows: int, columns: int) -> Tensor:
     """Room of the type of `like` that is done with when the call ends, so that the next call can have it again.
 
     Memory that is new costs a visit to the operating system for each page: more than the gates' gradients themselves.
     """
-    buffers: dict[tuple[int, torch.dtype], Tensor] = _reused.__dict__.setdefault("buffers", {})
+    buffers: dict[tuple[int | str, torch.dtype], Tensor] = _reused.__dict__.setdefault("buffers", {})
     key, count = (place, like.dtype), rows * columns
     found = buffers.get(key)
     if found is None or found.numel() < count:

@@ -12,7 +12,13 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 from torch.nn import functional
+from torch.utils.dlpack import to_dlpack  # type: ignore[attr-defined]
 
+from elman import kernels
+from elman.nn.backends import can_call
+
+FEW = 2**15
+"""Numbers of a memory that are not worth a second thread."""
 Left = tuple[Tensor, ...]
 """What one use of a tensor leaves."""
 
@@ -169,15 +175,17 @@ def joined(parts: Left) -> Tensor:
 class SharedMemory:
     """The same memory (B x S x M) at every step, of whose first R sources each step mixes the places.
 
+    Where `padding` (B x S) is true there is nothing to be seen: the weights there are to be 0.
+
     >>> states, weights = torch.randn(3, 5, 4, requires_grad=True), torch.rand(2, 5)
-    >>> memory = SharedMemory(states)
+    >>> memory = SharedMemory(states, torch.zeros(3, 5, dtype=torch.bool))
     >>> memory(weights).sum().backward()
     >>> torch.allclose(states.grad[:2], weights.unsqueeze(2).expand(2, 5, 4)), bool(states.grad[2].any())
     (True, False)
     """
 
-    def __init__(self, states: Tensor) -> None:
-        self.states = states
+    def __init__(self, states: Tensor, padding: Tensor) -> None:
+        self.states, self.padding = states, padding
         self.uses = Uses() if can_share(states) else None
         if self.uses is not None:
             (self.states,) = share(self.uses, _of_states(len(states)), states)
@@ -185,8 +193,8 @@ class SharedMemory:
     def __call__(self, weights: Tensor) -> Tensor:
         """What R rows see of their sources (R x S to R x M)."""
         if self.uses is None:
-            return _mix(weights, self.states)
-        found: Tensor = _Mix.apply(weights, self.states, self.uses)  # type: ignore[no-untyped-call]
+            return _seen(weights, self.states, self.padding)
+        found: Tensor = _Mix.apply(weights, self.states, self.padding, self.uses)  # type: ignore[no-untyped-call]
         return found
 
 
@@ -194,27 +202,48 @@ class _Mix(torch.autograd.Function):
     """One use of a `SharedMemory`."""
 
     @staticmethod
-    def forward(ctx: Any, weights: Tensor, states: Tensor, uses: Uses) -> Tensor:
-        ctx.save_for_backward(weights, states)
+    def forward(ctx: Any, weights: Tensor, states: Tensor, padding: Tensor, uses: Uses) -> Tensor:
+        ctx.save_for_backward(weights, states, padding)
         ctx.uses = uses
-        return _mix(weights, states)
+        return _seen(weights, states, padding)
 
     @staticmethod
     def backward(ctx: Any, d_seen: Tensor) -> tuple[Tensor | None, ...]:
-        weights, states = ctx.saved_tensors
-        of_weights, of_states, _ = ctx.needs_input_grad
-        d_weights = _mix(d_seen, states.transpose(1, 2)) if of_weights else None  # R x S
+        weights, states, padding = ctx.saved_tensors
+        of_weights, of_states, _, _ = ctx.needs_input_grad
+        d_weights = _seen_back(d_seen, states, padding) if of_weights else None  # R x S
         if not of_states:
-            return d_weights, None, None
+            return d_weights, None, None, None
         if can_leave():
             ctx.uses.leave(weights, d_seen)
-            return d_weights, None, None
+            return d_weights, None, None, None
         own = weights.unsqueeze(2) * d_seen.unsqueeze(1)  # R x S x M
-        return d_weights, functional.pad(own, (0, 0, 0, 0, 0, len(states) - len(weights))), None
+        return d_weights, functional.pad(own, (0, 0, 0, 0, 0, len(states) - len(weights))), None, None
 
 
-def _mix(weights: Tensor, states: Tensor) -> Tensor:
-    return (weights.unsqueeze(1) @ states[: len(weights)]).squeeze(1)
+def _seen(weights: Tensor, states: Tensor, padding: Tensor) -> Tensor:
+    """Σ_s w_s m_s (R x M)."""
+    if torch.is_grad_enabled() or not can_call(states, weights):
+        return (weights.unsqueeze(1) @ states[: len(weights)]).squeeze(1)
+    seen = states.new_empty(len(weights), states.shape[2])
+    _mix(weights, states, padding, seen, backward=False)
+    return seen
+
+
+def _seen_back(d_seen: Tensor, states: Tensor, padding: Tensor) -> Tensor:
+    """The gradient of the weights (R x S)."""
+    if torch.is_grad_enabled() or not can_call(states, d_seen):
+        return (states[: len(d_seen)] @ d_seen.unsqueeze(2)).squeeze(2)
+    d_weights = states.new_empty(len(d_seen), states.shape[1])
+    _mix(d_weights, states, padding, d_seen, backward=True)
+    return d_weights
+
+
+def _mix(weights: Tensor, states: Tensor, padding: Tensor, seen: Tensor, *, backward: bool) -> None:
+    """By the kernels, which leave the padding out."""
+    given = (weights, states, padding.view(torch.uint8), seen)
+    threads = kernels.threads() if len(weights) * states[0].numel() > FEW else 1
+    kernels.native.mixture(*(to_dlpack(part.detach().contiguous()) for part in given), backward, threads)
 
 
 def _of_states(sources: int) -> Combine:

@@ -6,14 +6,21 @@ are far larger than anything else in the model, so none of the losses ever holds
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
+from torch.utils.dlpack import to_dlpack  # type: ignore[attr-defined]
 
+from elman import kernels
+from elman.nn.backends import can_call
+from elman.nn.compiled import scratch
+
+FEW = 2**14
+"""Logits that are not worth a second thread."""
 CHUNK_ELEMENTS = 2**23
 """How many logits are held at once where no chunk size is given: 32 megabytes in single precision."""
 
@@ -98,8 +105,10 @@ class ChunkedSoftmax(nn.Module):
     def target_log_probs(self, hidden: Tensor, targets: Tensor) -> Tensor:
         """log p of each target: N. Meant for no_grad: with gradients on, autograd keeps all the logits."""
         _check(hidden, targets, self.hidden_size)
-        parts = zip(torch.split(hidden, self.chunk), torch.split(targets, self.chunk), strict=True)
-        return torch.cat([self.log_probs(h).gather(1, t.unsqueeze(1)).squeeze(1) for h, t in parts])
+        parts = _chunks(hidden, targets, self.chunk)
+        if torch.is_grad_enabled():
+            return torch.cat([self.log_probs(h).gather(1, t.unsqueeze(1)).squeeze(1) for _, h, t in parts])
+        return -torch.cat([_losses(h, self.weight, self.bias, t)[0] for _, h, t in parts])
 
     def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
         """The mean negative log-likelihood of the targets (N) after the hidden states (N x H)."""
@@ -258,27 +267,54 @@ def _full(
     hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, chunk: int, smoothing: float
 ) -> tuple[Tensor, Gradients]:
     """The mean loss of the full softmax and its gradients; the logits of one chunk exist at a time."""
-    even = smoothing / len(weight)  # what every word gets of the probability
-    known = Gradients(
-        torch.empty_like(hidden), torch.zeros_like(weight), None if bias is None else torch.zeros_like(bias)
-    )
+    d_weight = torch.empty_like(weight) if len(hidden) else torch.zeros_like(weight)
+    known = Gradients(torch.empty_like(hidden), d_weight, None if bias is None else torch.zeros_like(bias))
     total, scale = hidden.new_zeros(()), 1 / max(1, len(hidden))
-    for start in range(0, len(hidden), chunk):
-        h, t = hidden[start : start + chunk], targets[start : start + chunk].unsqueeze(1)
-        log_p = functional.linear(h, weight, bias).log_softmax(dim=-1)  # chunk x V
-        total -= (1 - smoothing) * log_p.gather(1, t).sum()
-        if smoothing:
-            total -= even * log_p.sum()
-        g = log_p.exp_()  # softmax, less what is asked for
-        if smoothing:
-            g.sub_(even)
-        g.scatter_add_(1, t, torch.full_like(t, smoothing - 1, dtype=g.dtype))
-        known.hidden[start : start + chunk] = g @ weight
-        known.weight.addmm_(g.t(), h, alpha=scale)
+    for start, h, t in _chunks(hidden, targets, chunk):
+        losses, g = _losses(h, weight, bias, t, smoothing, scale)  # g: chunk x V
+        total += losses.sum()
+        known.hidden[start : start + len(h)] = g @ weight
+        d_weight.addmm_(g.t(), h, beta=1 if start else 0)
         if known.bias is not None:
-            known.bias.add_(g.sum(dim=0), alpha=scale)
-    known.hidden.mul_(scale)
+            known.bias.add_(g.sum(dim=0))
     return total * scale, known
+
+
+def _chunks(hidden: Tensor, targets: Tensor, most: int) -> Iterator[tuple[int, Tensor, Tensor]]:
+    """Rows and their targets in equal parts of at most so many, each with the number of its first row."""
+    count = -(-len(hidden) // most)
+    start = 0
+    for h, t in zip(hidden.tensor_split(count), targets.tensor_split(count), strict=True) if count else ():
+        yield start, h, t
+        start += len(h)
+
+
+def _losses(
+    hidden: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    targets: Tensor,
+    smoothing: float = 0.0,
+    scale: float = 1.0,
+) -> tuple[Tensor, Tensor]:
+    """The loss of each target (N), and its gradient of the logits times `scale` (N x V, until the next call)."""
+    if can_call(hidden, weight):
+        g = scratch(hidden, "logits", len(hidden), len(weight))
+        if bias is None:
+            torch.mm(hidden, weight.t(), out=g)
+        else:
+            torch.addmm(bias, hidden, weight.t(), out=g)
+        losses = hidden.new_empty(len(hidden))
+        threads = kernels.threads() if g.numel() > FEW else 1
+        kernels.native.surprise(*map(to_dlpack, (g, targets.contiguous(), losses)), smoothing, scale, threads)
+        return losses, g
+    log_p = functional.linear(hidden, weight, bias).log_softmax(dim=-1)
+    even, t = smoothing / len(weight), targets.unsqueeze(1)  # N x 1
+    losses = (smoothing - 1) * log_p.gather(1, t).squeeze(1)
+    if smoothing:
+        losses -= even * log_p.sum(dim=1)
+    g = log_p.exp_().sub_(even).scatter_add_(1, t, torch.full_like(t, smoothing - 1, dtype=log_p.dtype))
+    return losses, g.mul_(scale)
 
 
 def _sampled(

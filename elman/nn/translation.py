@@ -97,9 +97,10 @@ class TranslationNetwork(nn.Module):
         packed = pack_padded_sequence(source, lengths.cpu(), batch_first=True, enforce_sorted=False)
         embedded = packed._replace(data=self._embed(self.source, packed.data))  # N x E
         output, final = self.encoder(embedded)
-        states = padded(output, source.shape[1])  # B x S x M
-        attention = self.decoder.attention
-        keys = states if attention is None else attention.keys(states)  # B x S x K
+        keys = states = padded(output, source.shape[1])  # B x S x M
+        if self.decoder.attention is not None:
+            own = self.decoder.attention.keys(output.data)  # N x K: not of the padding
+            keys = states if own is output.data else padded(output._replace(data=own), source.shape[1])  # B x S x K
         padding = torch.arange(source.shape[1], device=source.device) >= lengths.to(source.device).unsqueeze(1)
         return Memory(states, keys, padding), self.bridge(final if isinstance(final, tuple) else (final,))
 

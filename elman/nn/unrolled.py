@@ -30,7 +30,7 @@ class Unrolled:
         self.state, self.fed = self.walk.begin(hidden), decoder.begin(hidden).fed
         self.to_readout = SharedLinear(decoder.to_readout.weight, decoder.to_readout.bias)
         self.look = None if attention is None else attention.over(memory.keys, memory.padding)
-        self.memory = SharedMemory(memory.states)
+        self.memory = SharedMemory(memory.states, memory.padding)
         self.sees_input = attention is not None and attention.sees_input
 
     def all(self, inputs: PackedSequence) -> Tensor:

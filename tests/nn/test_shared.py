@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from elman.nn import gates, rows
+from elman.nn import shared as shared_module
 from elman.nn.shared import SharedLinear, SharedMemory
 
 DOUBLE = {"dtype": torch.double, "requires_grad": True}
@@ -24,7 +25,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor, shared: bool) -> Tensor:
 
 def memory(x: Tensor, states: Tensor, shared: bool) -> Tensor:
     """The same with B x S x S of memory; the last source is never looked at."""
-    own = SharedMemory(states)
+    own = SharedMemory(states, torch.zeros(states.shape[:2], dtype=torch.bool))
     for count in ROWS:
         x = x[:count].tanh()
         x = own(x) if shared else torch.einsum("rs,rsm->rm", x, states[:count])
@@ -104,6 +105,28 @@ def test_torch_func(name: str) -> None:
     tangents = tuple(torch.ones_like(part) for part in inputs)
     ways = [torch.func.jvp(lambda *them, s=s: function(*them, shared=s), inputs, tangents)[1] for s in (True, False)]
     torch.testing.assert_close(*ways)
+
+
+@pytest.mark.parametrize("size", [1, 8, 19])
+def test_compiled_memory_leaves_out_the_padding(
+    instruction_set: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_module, "FEW", 0)  # so that all threads take part
+    torch.manual_seed(4)
+    padding = torch.arange(6) >= torch.tensor([6, 1, 4, 2]).unsqueeze(1)  # B x S
+    states = torch.randn(4, 6, size, requires_grad=True)
+    scores = torch.randn(3, 6, requires_grad=True)
+    weights = scores.masked_fill(padding[:3], -torch.inf).softmax(dim=1)
+    with torch.no_grad():
+        beyond = torch.where(padding.unsqueeze(2), torch.nan, states)  # which nothing may look at
+    found = SharedMemory(beyond.requires_grad_(), padding)(weights)
+    right = (weights.unsqueeze(1) @ states[:3]).squeeze(1)
+    torch.testing.assert_close(found, right)
+    way = torch.randn_like(right)
+    theirs = torch.autograd.grad(right, (scores, states), way, retain_graph=True)
+    ours = torch.autograd.grad(found, (scores, beyond), way)
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other)
 
 
 def test_a_way_back_that_failed_leaves_nothing_behind() -> None:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from elman.nn import AdaptiveSoftmax, ChunkedSoftmax, SampledSoftmax
-from elman.nn.softmax import inclusion_probabilities
+from elman.nn.softmax import _losses, inclusion_probabilities
 
 N, H, V = 7, 4, 12
 COUNTS = 1000 / torch.arange(1, V + 1)
@@ -58,6 +58,38 @@ def test_chunked_equals_cross_entropy(bias: bool, chunk: int | None) -> None:
     torch.testing.assert_close(loss, full, atol=1e-12, rtol=0)
     for ours, theirs in zip(gradients(3 * loss, *leaves), gradients(3 * full, *leaves), strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("words", [1, 7, 64, 1000, 20011])
+def test_compiled_losses_equal_cross_entropy(instruction_set: str, words: int, smoothing: float) -> None:
+    torch.manual_seed(2)
+    hidden = torch.tensor([[0.0], [1], [2], [-4], [64]])  # products with these lose no digits
+    weight, targets = 5 * torch.randn(words, 1), torch.randint(words, (5,))
+    logits = (hidden * weight.t()).double().requires_grad_()
+    right = cross_entropy(logits, targets, reduction="none", label_smoothing=smoothing)
+    losses, g = _losses(hidden, weight, None, targets, smoothing, scale=0.25)
+    torch.testing.assert_close(losses, right.detach().float(), atol=1e-5, rtol=1e-6)
+    (gradient,) = gradients(right.sum() / 4, logits)
+    torch.testing.assert_close(g, gradient.float(), atol=1e-12, rtol=1e-5)
+
+
+@pytest.mark.parametrize("other", [torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize("place", [0, 3])
+def test_compiled_losses_of_what_is_not_finite(instruction_set: str, place: int, other: float) -> None:
+    weight, targets = torch.ones(13, 1), torch.tensor([0])
+    weight[place] = other
+    losses, g = _losses(torch.ones(1, 1), weight, None, targets)
+    torch.testing.assert_close(losses, cross_entropy(weight.t(), targets, reduction="none"), equal_nan=True)
+    if other < 0:
+        assert g[0, place] == (-1 if place == 0 else 0)
+    else:
+        assert g.isnan().any()
+
+
+def test_compiled_target_that_is_not_there(instruction_set: str) -> None:
+    with pytest.raises(IndexError, match="target 13 is not from 0 to 12"):
+        _losses(torch.ones(1, 1), torch.ones(13, 1), None, torch.tensor([13]))
 
 
 def test_chunked_gradients_equal_finite_differences() -> None:
@@ -193,8 +225,9 @@ def test_wrong_input_raises() -> None:
     for kind in ("chunked", "sampled", "adaptive"):
         with pytest.raises(ValueError, match="N x 4 and N targets"):
             make(kind).loss(torch.zeros(N, H).double(), torch.zeros(N + 1, dtype=torch.long))
-        with pytest.raises((RuntimeError, IndexError)):
-            make(kind).loss(torch.zeros(1, H).double(), torch.tensor([V]))
+        for dtype in (torch.float64, torch.float32):
+            with pytest.raises((RuntimeError, IndexError)):
+                make(kind).to(dtype).loss(torch.zeros(1, H, dtype=dtype), torch.tensor([V]))
     with pytest.raises(ValueError, match="frequencies must be 12 counts"):
         SampledSoftmax(H, V, samples=2, frequencies=torch.ones(3))
     with pytest.raises(ValueError, match="samples must be at least 1"):
