@@ -21,8 +21,8 @@ from elman.nn.compiled import scratch
 
 FEW = 2**14
 """Logits that are not worth a second thread."""
-CHUNK_ELEMENTS = 2**23
-"""How many logits are held at once where no chunk size is given: 32 megabytes in single precision."""
+CHUNK_ELEMENTS = 2**24
+"""How many logits are held at once where no chunk size is given: 64 megabytes in single precision."""
 
 
 class Gradients(NamedTuple):

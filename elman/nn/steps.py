@@ -101,7 +101,7 @@ def padded(packed: PackedSequence, length: int | None = None) -> Tensor:
     length = len(sizes) if length is None else length
     step = torch.arange(len(sizes)).repeat_interleave(sizes).to(data.device)  # N
     places = sequence_of_rows(packed) * length + step
-    grid = data.new_zeros(int(sizes[0]) * length, data.shape[1]).index_copy(0, places, data)
+    grid = data.new_zeros(int(sizes[0]) * length, data.shape[1]).index_copy_(0, places, data)
     return grid.view(-1, length, data.shape[1])
 
 
