@@ -70,7 +70,7 @@ class Tensors {
 
 struct Request {
     Cell cell;
-    int hidden, output_size, threads;
+    int input_size, hidden, output_size, threads;
     std::vector<long> offsets;
     Array output;  // N x D*P; backwards: its gradient
     Tensors states;  // each D x B x size
@@ -106,6 +106,9 @@ void set_states(const Request& r, Layer<T>& layer) {
 template <class T>
 void set_direction(const Request& r, const Layer<T>& layer, const Tensors& given, Direction<T>& d) {
     const long N = r.offsets.back(), H = layer.hidden, P = layer.output_size, G = weight_blocks(layer.cell);
+    const long I = r.input_size;  // 0 where the projected input is given
+    d.input = I && !r.backward ? given.get<T>("input", N, I) : nullptr;
+    d.weight_ih = I ? given.get<T>("weight_ih", G * H, I) : nullptr;
     d.weight_hh = given.get<T>("weight_hh", G * H, P);
     d.weight_hr = P != H ? given.get<T>("weight_hr", P, H) : nullptr;
     d.gates = G > 1 ? given.get<T>("gates", N, G * H) : nullptr;
@@ -127,6 +130,7 @@ void set_gradient(const Request& r, const Layer<T>& layer, const Tensors& given,
     if (!d.last && weight_blocks(layer.cell) == 1) refuse("last", "is missing");
     if (!d.cells && lstm) refuse("cells", "is missing");
     g.d_gates = given.get<T>("d_gates", N, static_cast<long>(gradient_blocks(layer.cell)) * layer.hidden);
+    g.d_input = d.weight_ih ? given.get<T>("d_input", N, r.input_size) : nullptr;
     g.d_hidden = d.weight_hr ? given.get<T>("d_hidden", N, layer.output_size) : nullptr;
 }
 
@@ -138,6 +142,7 @@ void run(const Request& r) {
     layer.cell = r.cell;
     layer.steps = static_cast<int>(r.offsets.size()) - 1;
     layer.batch = static_cast<int>(r.offsets[1]);
+    layer.input_size = r.input_size;
     layer.hidden = r.hidden;
     layer.output_size = r.output_size;
     layer.directions = count;
@@ -177,16 +182,17 @@ std::vector<long> offsets_of(const std::vector<long>& batch_sizes, const Array& 
     return offsets;
 }
 
-void recurrence(bool backward, const std::string& mode, int hidden, int output_size, int threads,
+void recurrence(bool backward, const std::string& mode, int input_size, int hidden, int output_size, int threads,
                 const std::vector<long>& batch_sizes, Array output, const nb::dict& states,
                 const std::vector<nb::dict>& directions) {
     const auto cell = kCells.find(mode);
     if (cell == kCells.end()) refuse("mode", "should be RNN_TANH, RNN_RELU, LSTM or GRU");
     const bool projected = hidden != output_size;
     if (hidden < 1 || output_size < 1 || (projected && cell->second != Cell::lstm)) refuse("hidden", "does not fit");
+    if (input_size < 0) refuse("input_size", "should not be below zero");
     if (directions.empty() || directions.size() > 2) refuse("directions", "should be one or two");
-    Request request{cell->second, hidden, output_size, threads < 1 ? 1 : threads, offsets_of(batch_sizes, output),
-                    output, states, {}, backward};
+    Request request{cell->second, input_size, hidden, output_size, threads < 1 ? 1 : threads,
+                    offsets_of(batch_sizes, output), output, states, {}, backward};
     for (const nb::dict& each : directions) request.directions.emplace_back(each);
     if (output.dtype() == nb::dtype<float>()) run<float>(request);
     else if (output.dtype() == nb::dtype<double>()) run<double>(request);
@@ -285,9 +291,9 @@ NB_MODULE(_kernels, m) {
     m.def("instruction_set", [] { return std::string(elman::kernels().name); }, "The one in use.");
     m.def("use", elman::use, nb::arg("instruction_set"), "Choose one of `instruction_sets()`.");
     m.def("thread_library", [] { return std::string(elman::thread_library()); }, "Whose threads the kernels run on.");
-    m.def("recurrence", elman::recurrence, nb::arg("backward"), nb::arg("mode"), nb::arg("hidden"),
-          nb::arg("output_size"), nb::arg("threads"), nb::arg("batch_sizes"), nb::arg("output"), nb::arg("states"),
-          nb::arg("directions"),
+    m.def("recurrence", elman::recurrence, nb::arg("backward"), nb::arg("mode"), nb::arg("input_size"),
+          nb::arg("hidden"), nb::arg("output_size"), nb::arg("threads"), nb::arg("batch_sizes"), nb::arg("output"),
+          nb::arg("states"), nb::arg("directions"),
           "Run one layer through all steps, or back; see recurrence.hpp for the tensors.");
     m.def("additive", elman::additive, nb::arg("query"), nb::arg("keys"), nb::arg("v"), nb::arg("padding"),
           nb::arg("counts").none(), nb::arg("scores"), nb::arg("d_query").none(), nb::arg("d_keys").none(),

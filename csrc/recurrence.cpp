@@ -113,15 +113,16 @@ void pack_gates(const GatePanels<T>& shape, int p, const T* weight, T* to) {
 template <class T>
 struct ForwardWeights {
     GatePanels<T> gated;
-    Panels<T> plain, projection;  // simple network: W_hh^T; with a projection: W_hr^T
+    Panels<T> plain, projection, input;  // simple network: W_hh^T; with a projection: W_hr^T; with the input: W_ih^T
     long hh_size, size;
 
     explicit ForwardWeights(const Layer<T>& layer)
         : gated{weight_blocks(layer.cell), layer.hidden, layer.output_size},
           plain{layer.output_size, layer.hidden},
           projection{layer.hidden, layer.direction[0].weight_hr ? layer.output_size : 0},
+          input{layer.input_size, layer.direction[0].input ? weight_blocks(layer.cell) * layer.hidden : 0},
           hh_size(weight_blocks(layer.cell) == 1 ? plain.size() : gated.size()),
-          size(hh_size + projection.size()) {}
+          size(hh_size + projection.size() + input.size()) {}
 
     void pack(const Layer<T>& layer, const Direction<T>& from, T* to, int index, int cores) const {
         const bool simple = weight_blocks(layer.cell) == 1;
@@ -132,6 +133,8 @@ struct ForwardWeights {
         }
         for (int p = index; p < projection.count(); p += cores)
             pack_panel(projection, p, from.weight_hr, 1, layer.hidden, to + hh_size);
+        for (int p = index; p < input.count(); p += cores)
+            pack_panel(input, p, from.weight_ih, 1, layer.input_size, to + hh_size + projection.size());
     }
 };
 
@@ -150,6 +153,15 @@ template <class T>
 void copy_state(T* to, const T* from, long count) {
     if (from) std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(T));
     else std::memset(to, 0, static_cast<std::size_t>(count) * sizeof(T));
+}
+
+// The sums of one panel to their columns of some rows.
+template <class T>
+void write_panel(const Panels<T>& panels, int p, int rows, const T* sums, T* to, long stride) {
+    const long width = panels.vectors(p) * kLanes<T>;
+    for (int r = 0; r < rows; ++r)
+        std::memcpy(to + r * stride + panels.first_column(p), sums + r * width,
+                    static_cast<std::size_t>(panels.columns(p)) * sizeof(T));
 }
 
 // Fetches the gates of a row's units while the products before it are computed.
@@ -176,11 +188,22 @@ struct ForwardStep {
 
     void operator()(const T* h, T* next, int first, long n, int rows) {
         turn.back = !turn.back;
+        if (d.input) project_input(n, rows);
         switch (layer.cell) {
             case Cell::lstm: return lstm(h, next, first, n, rows);
             case Cell::gru: return gru(h, next, n, rows);
             case Cell::tanh_rnn: return simple<true>(h, next, n, rows);
             case Cell::relu_rnn: return simple<false>(h, next, n, rows);
+        }
+    }
+
+    void project_input(long n, int rows) const {
+        const Panels<T>& panels = shape.input;
+        T* to = d.gates ? d.gates + n * panels.N : d.output + n * layer.output_stride;
+        const T* weights = packed + shape.hh_size + shape.projection.size();
+        for (int p = 0; p < panels.count(); ++p) {
+            multiply_panel(panels.vectors(p), d.input + n * panels.K, panels.K, rows, weights + panels.offset(p), panels.K, sums);
+            write_panel(panels, p, rows, sums, to, d.gates ? panels.N : layer.output_stride);
         }
     }
 
@@ -360,18 +383,21 @@ void forward_share(const Layer<T>& layer, const ForwardWeights<T>& shape, const 
 
 template <class T>
 struct BackwardWeights {
-    Panels<T> hh, projection;  // W_hh (G*H x P); with a projection: W_hr (P x H)
+    Panels<T> hh, projection, input;  // W_hh (G*H x P); with a projection: W_hr (P x H); with d_input: W_ih (G*H x I)
     long size;
 
     explicit BackwardWeights(const Layer<T>& layer)
         : hh{weight_blocks(layer.cell) * layer.hidden, layer.output_size},
           projection{layer.output_size, layer.direction[0].weight_hr ? layer.hidden : 0},
-          size(hh.size() + projection.size()) {}
+          input{hh.K, layer.gradient[0].d_input ? layer.input_size : 0},
+          size(hh.size() + projection.size() + input.size()) {}
 
     void pack(const Direction<T>& from, T* to, int index, int cores) const {
         for (int p = index; p < hh.count(); p += cores) pack_panel(hh, p, from.weight_hh, hh.N, 1, to);
         for (int p = index; p < projection.count(); p += cores)
             pack_panel(projection, p, from.weight_hr, projection.N, 1, to + hh.size());
+        for (int p = index; p < input.count(); p += cores)
+            pack_panel(input, p, from.weight_ih, input.N, 1, to + hh.size() + projection.size());
     }
 };
 
@@ -395,6 +421,7 @@ struct BackwardStep {
             case Cell::relu_rnn: simple<false>(t, first, n, rows); break;
         }
         to_previous(first, n, rows);
+        if (g.d_input) to_input(n, rows);
     }
 
     bool has(int t, int b) const { return t >= 0 && t < layer.steps && b < layer.offsets[t + 1] - layer.offsets[t]; }
@@ -457,7 +484,7 @@ struct BackwardStep {
         for (int p = 0; p < panels.count(); ++p) {
             const int vectors = panels.vectors(p);
             multiply_panel(vectors, g.d_hidden + n * P, P, rows, packed + shape.hh.size() + panels.offset(p), panels.K, sums);
-            write(panels, p, rows, d_inner, layer.hidden);
+            write_panel(panels, p, rows, sums, d_inner, layer.hidden);
         }
     }
 
@@ -519,16 +546,19 @@ struct BackwardStep {
                 add(shape.hh, p, rows, d_h, layer.output_size);
             } else {
                 multiply_panel(vectors, d_gates, stride, rows, panel, shape.hh.K, sums);
-                write(shape.hh, p, rows, d_h, layer.output_size);
+                write_panel(shape.hh, p, rows, sums, d_h, layer.output_size);
             }
         }
     }
 
-    void write(const Panels<T>& panels, int p, int rows, T* to, long stride) const {
-        const long width = panels.vectors(p) * kLanes<T>;
-        for (int r = 0; r < rows; ++r)
-            std::memcpy(to + r * stride + panels.first_column(p), sums + r * width,
-                        static_cast<std::size_t>(panels.columns(p)) * sizeof(T));
+    void to_input(long n, int rows) const {
+        const Panels<T>& panels = shape.input;
+        const long stride = static_cast<long>(gradient_blocks(layer.cell)) * layer.hidden;
+        const T* weights = packed + shape.hh.size() + shape.projection.size();
+        for (int p = 0; p < panels.count(); ++p) {
+            multiply_panel(panels.vectors(p), g.d_gates + n * stride, stride, rows, weights + panels.offset(p), panels.K, sums);
+            write_panel(panels, p, rows, sums, g.d_input + n * panels.N, panels.N);
+        }
     }
 
     void add(const Panels<T>& panels, int p, int rows, T* to, long stride) const {

@@ -1,6 +1,6 @@
 // What the recurrent kernels are called with: plain numbers and addresses, the same for every instruction set.
 //
-// T steps, B sequences, H hidden, P the size of the output (H unless it is projected). Rows of all steps stand one after
+// T steps, B sequences, I inputs, H hidden, P the size of the output (H unless it is projected). Rows of all steps stand one after
 // the other, N in all; step t has the rows offsets[t] ... offsets[t+1]-1, the longest sequences first.
 #pragma once
 
@@ -12,12 +12,14 @@ enum class Cell { tanh_rnn, relu_rnn, lstm, gru };
 template <class T>
 struct Direction {
     bool reverse;
+    const T* input;      // N x I; null where the projected input is given
+    const T* weight_ih;  // G*H x I; with `input`
     const T* weight_hh;  // G*H x P
     const T* weight_hr;  // P x H; null without a projection
     const T* bias_ih;    // G*H; null without
     const T* bias_hh;
-    T* gates;            // N x G*H. LSTM: i f g o. GRU: r z n. In: the projected input
-    T* output;           // N x P, rows output_stride apart. Simple network, in: the projected input
+    T* gates;            // N x G*H. LSTM: i f g o. GRU: r z n. Without `input`, in: the projected input
+    T* output;           // N x P, rows output_stride apart. Simple network without `input`, in: the projected input
     const T* h_0;        // B x P: the state before the first step; null: zeros
     const T* c_0;        // B x H, LSTM only; likewise
     T* h;                // B x P: the state after the last step
@@ -34,6 +36,7 @@ struct Gradient {
     const T* d_h_n;     // B x P: of the last h; null: zeros
     const T* d_c_n;     // B x H; likewise
     T* d_gates;         // N x K*H: of the gates' sums, before the nonlinearity. GRU: r z n and W_hn h
+    T* d_input;         // N x I; null if nobody will ask
     T* d_hidden;        // N x P: of the output, what comes through the recurrence included; projection only
     T* d_h;             // B x P: of the first h; null if nobody will ask
     T* d_c;             // B x H; likewise
@@ -42,7 +45,7 @@ struct Gradient {
 template <class T>
 struct Layer {
     Cell cell;
-    int steps, batch, hidden, output_size, directions, threads;
+    int steps, batch, input_size, hidden, output_size, directions, threads;
     long output_stride;
     const long* offsets;  // T+1
     Direction<T> direction[2];

@@ -94,20 +94,26 @@ except RuntimeError as error:
 
 
 def call(cell: str = "LSTM", backward: bool = False, **changes: Any) -> dict[str, Any]:
-    """The arguments of a right call: two directions, 3 sequences of 4 steps and fewer, projected from 6 to 5."""
-    sizes, hidden, size = [3, 3, 2, 1], 6, 5
+    """The arguments of a right call: two directions, 3 sequences of 4 steps and fewer, from 7 to 6, projected to 5."""
+    sizes, inputs, hidden, size = [3, 3, 2, 1], 7, 6, 5
     rows, gates = sum(sizes), 4 * hidden
-    shapes = {"weight_hh": (gates, size), "weight_hr": (size, hidden), "gates": (rows, gates)}
-    shapes |= {"before": (rows, size), "cells": (rows, hidden), "inner": (rows, hidden)}
+    shapes = {"weight_ih": (gates, inputs), "weight_hh": (gates, size), "weight_hr": (size, hidden)}
+    shapes |= {"gates": (rows, gates), "before": (rows, size), "cells": (rows, hidden), "inner": (rows, hidden)}
     if backward:
-        shapes |= {"d_gates": (rows, gates), "d_hidden": (rows, size)}
+        shapes |= {"d_gates": (rows, gates), "d_input": (rows, inputs), "d_hidden": (rows, size)}
     else:
-        shapes |= {"bias_ih": (1, gates), "bias_hh": (1, gates)}
+        shapes |= {"input": (rows, inputs), "bias_ih": (1, gates), "bias_hh": (1, gates)}
     ends = ("d_h_n", "d_c_n", "d_h", "d_c", "c_0") if backward else ("h_0", "c_0", "h", "c")
     states = {name: np.full((2 * 3, size if "h" in name else hidden), 0.25) for name in ends}
     directions = [{name: np.full(shape, 0.25) for name, shape in shapes.items()} for _ in range(2)]
     given = {"backward": backward, "mode": cell, "hidden": hidden, "output_size": size, "threads": 2}
-    given |= {"batch_sizes": sizes, "output": np.zeros((rows, 2 * size)), "states": states, "directions": directions}
+    given |= {
+        "input_size": inputs,
+        "batch_sizes": sizes,
+        "output": np.zeros((rows, 2 * size)),
+        "states": states,
+        "directions": directions,
+    }
     return given | changes
 
 
@@ -166,7 +172,15 @@ def test_what_the_way_back_needs_of_the_other_cells(cell: str, missing: str) -> 
     shapes = {"weight_hh": (blocks * 6, 6), "gates": (8, blocks * 6), "before": (8, 6), "inner": (8, 6), "last": (4, 6)}
     direction = {name: np.full(shape, 0.25) for name, shape in shapes.items()}
     direction["d_gates"] = np.zeros((8, 24 if cell == "GRU" else 6))
-    given = {"backward": True, "mode": cell, "hidden": 6, "output_size": 6, "threads": 1, "batch_sizes": [4, 4]}
+    given = {
+        "backward": True,
+        "mode": cell,
+        "input_size": 0,
+        "hidden": 6,
+        "output_size": 6,
+        "threads": 1,
+        "batch_sizes": [4, 4],
+    }
     given |= {"output": np.ones((8, 6)), "states": {}, "directions": [direction]}
     kernels.native.recurrence(**given)
     assert direction["d_gates"].any()
@@ -180,6 +194,8 @@ def test_what_the_way_back_needs_of_the_other_cells(cell: str, missing: str) -> 
     "changes",
     [
         {"mode": "CNN"},
+        {"input_size": -1},
+        {"input_size": 8},
         {"mode": "GRU"},
         {"mode": "RNN_TANH"},
         {"hidden": 0},
@@ -272,7 +288,7 @@ def no_switching() -> Iterator[None]:
 def test_other_python_threads_go_on_meanwhile(no_switching: None) -> None:
     size, steps, batch = 192, 100, 16
     states, weights = {"h": np.zeros((batch, size))}, np.full((size, size), 1e-3)
-    given = {"backward": False, "mode": "RNN_TANH", "hidden": size, "output_size": size, "threads": 1}
+    given = {"backward": False, "mode": "RNN_TANH", "input_size": 0, "hidden": size, "output_size": size, "threads": 1}
     given |= {"batch_sizes": [batch] * steps, "output": np.zeros((steps * batch, size))}
     given |= {"states": states, "directions": [{"weight_hh": weights}]}
     ticks, done = [0], Event()

@@ -129,6 +129,7 @@ def compiled_layer(
     sizes = (data.size(1),) * data.size(0) if call.batch_sizes is None else tuple(call.batch_sizes.tolist())
     shape = Shape(
         layer.mode,
+        data.size(-1),
         layer.hidden_size,
         projected=layer.proj_size > 0,
         bias=layer.bias,

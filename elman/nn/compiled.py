@@ -1,12 +1,13 @@
 """The compiled recurrence as a function that PyTorch can differentiate.
 
 The products that do not depend on the step before (the projected input, every weight's gradient) are single
-products of PyTorch's; the kernels do the rest, all steps in one call.
+products of PyTorch's; the kernels do the rest, all steps in one call. Of a small layer they project the input too.
 """
 
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -33,6 +34,7 @@ class Shape:
 
     mode: str
     """RNN_TANH, RNN_RELU, LSTM or GRU."""
+    input: int
     hidden: int
     projected: bool
     bias: bool
@@ -41,17 +43,17 @@ class Shape:
     keep: bool
     """Whether gates, cell states and the like are to be kept: for a gradient, or to be looked at."""
 
-    @property
+    @cached_property
     def parts(self) -> int:
         """How many tensors the state has."""
         return 2 if self.mode == "LSTM" else 1
 
-    @property
+    @cached_property
     def simple(self) -> bool:
         """Whether there are no gates: the projected input lies where the output will."""
         return self.mode.startswith("RNN")
 
-    @property
+    @cached_property
     def kept_names(self) -> tuple[str, ...]:
         """What is kept of every step in each direction, in this order."""
         if not self.keep:
@@ -61,6 +63,16 @@ class Shape:
         if self.mode == "GRU":
             return ("gates", "before", "inner")
         return ("gates", "before", "cells", "inner") if self.projected else ("gates", "before", "cells")
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether the kernel multiplies with the weights of the input too, while a step's rows are in the cache.
+
+        A large layer's weights would push each other out of it, and PyTorch's products have all cores for one sequence.
+        """
+        gates = 1 if self.simple else 3 if self.mode == "GRU" else 4
+        numbers = gates * self.hidden * (self.input + self.hidden)
+        return self.directions == 1 and self.batch_sizes[0] >= 4 and numbers <= SMALL
 
     def by_direction(self, flat: Any) -> list[Any]:
         """Things of which each direction has the same number, direction by direction."""
@@ -75,6 +87,7 @@ class Shape:
         kernels.native.recurrence(
             backward,
             self.mode,
+            self.input if "weight_ih" in directions[0] else 0,
             self.hidden,
             size,
             threads,
@@ -85,6 +98,8 @@ class Shape:
         )
 
 
+SMALL = 5 * 2**14
+"""So many weights of input and state stay in a core's second-level cache with room for the rows: 320 KB in float32."""
 GRAIN = 2**18
 """So many products of two numbers (steps x hidden x output size) are worth another thread."""
 
@@ -166,6 +181,10 @@ class RecurrenceGradient(torch.autograd.Function):
         for direction, (group, held) in enumerate(zip(weights, shape.by_direction(kept), strict=True)):
             call = dict(zip(shape.kept_names, held, strict=True))
             calls.append(_add_gradients(shape, direction, call, group))
+        d_data = None
+        if needed[0] and shape.whole:
+            d_data = torch.empty_like(data)
+            calls[0] |= {"weight_ih": weights[0][0].contiguous(), "d_input": d_data}
         shape.call(True, d_output.contiguous(), states, calls)
         shape_of_data, data = data.shape, data.reshape(-1, data.shape[-1])  # N x I
         wanted = shape.by_direction(needed[1 + parts :])
@@ -174,7 +193,8 @@ class RecurrenceGradient(torch.autograd.Function):
             for call, group, which in zip(calls, weights, wanted, strict=True)
             for gradient in _weight_gradients(shape, data, call, group, which)
         ]
-        d_data = _data_gradient(calls, weights).view(shape_of_data) if needed[0] else None
+        if needed[0] and d_data is None:
+            d_data = _data_gradient(calls, weights).view(shape_of_data)
         return d_data, *d_state, *d_weights
 
     @staticmethod
@@ -202,14 +222,17 @@ def _project(shape: Shape, data: Tensor, weights: list[tuple[Tensor, ...]]) -> t
     calls: list[Tensors] = []
     for weight_ih, weight_hh, *others in weights:
         call = {"weight_hh": weight_hh.contiguous()}
+        if shape.whole:
+            call |= {"input": data.view(-1, data.shape[-1]), "weight_ih": weight_ih.contiguous()}
         if not shape.simple:
-            call["gates"] = linear(data, weight_ih)  # N x G*H
+            gates = data.new_empty(*data.shape[:-1], len(weight_ih)) if shape.whole else linear(data, weight_ih)
+            call["gates"] = gates  # N x G*H
         if shape.bias:
             call["bias_ih"], call["bias_hh"] = others[0].contiguous(), others[1].contiguous()
         if shape.projected:
             call["weight_hr"] = others[-1].contiguous()
         calls.append(call)
-    if not shape.simple:
+    if shape.whole or not shape.simple:
         return data.new_empty(*data.shape[:-1], shape.directions * weights[0][1].shape[1]), calls  # N x D*P
     inputs = [group[0] for group in weights]
     return linear(data, inputs[0] if len(inputs) == 1 else torch.cat(inputs)), calls

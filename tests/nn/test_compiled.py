@@ -61,6 +61,7 @@ def test_equals_torch_where_blocks_and_chunks_end(instruction_set: str, kind: st
     assert_equals_torch(kind, dtype, (3, 259, 5, 3), "packed", bidirectional=True)
     assert_equals_torch(kind, dtype, (1, 21, 101, 3), "packed", bidirectional=True, num_layers=2)
     assert_equals_torch(kind, dtype, (2, 33, 49, 2), "padded", bias=False)
+    assert_equals_torch(kind, dtype, (263, 35, 50, 3), "packed")
     assert_equals_torch(kind, dtype, (1, 3, 1, 1), "unbatched")
 
 
@@ -100,12 +101,13 @@ def test_gradients_equal_finite_differences(instruction_set: str, kind: str, lay
     torch.manual_seed(3)
     _, layer = pair(kind, "compiled", torch.float64, 2, 3, bidirectional=layout != "padded")
     names = [name for name, _ in layer.named_parameters()]
-    x = [torch.randn(length, 2, dtype=torch.float64) for length in ((2, 2) if layout == "padded" else (1, 3))]
-    state = state_for(layer, torch.float64, 2)
+    x = [torch.randn(length, 2, dtype=torch.float64) for length in ((2,) * 4 if layout == "padded" else (1, 3))]
+    state = state_for(layer, torch.float64, len(x))
     leaves = [leaf.detach().clone().requires_grad_() for leaf in (*x, *state, *layer.parameters())]
 
     def outputs(*given: Tensor) -> tuple[Tensor, ...]:
-        sequences, begin, weights = given[:2], given[2 : 2 + len(state)], given[2 + len(state) :]
+        sequences, others = given[: len(x)], given[len(x) :]
+        begin, weights = others[: len(state)], others[len(state) :]
         input = torch.stack(sequences, dim=1) if layout == "padded" else pack_sequence(sequences, enforce_sorted=False)
         arguments = (input, tuple(begin) if len(begin) == 2 else begin[0])
         output, final = torch.func.functional_call(layer, dict(zip(names, weights, strict=True)), arguments)
@@ -114,11 +116,12 @@ def test_gradients_equal_finite_differences(instruction_set: str, kind: str, lay
     assert torch.autograd.gradcheck(outputs, leaves)
 
 
+@pytest.mark.parametrize("both_ways", [False, True], ids=["one way", "both ways"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_results_do_not_depend_on_the_threads(
-    instruction_set: str, threads: None, monkeypatch: pytest.MonkeyPatch, kind: str
+    instruction_set: str, threads: None, monkeypatch: pytest.MonkeyPatch, kind: str, both_ways: bool
 ) -> None:
-    _, layer = pair(kind, "compiled", torch.float32, 5, 37, num_layers=2, bidirectional=True)
+    _, layer = pair(kind, "compiled", torch.float32, 5, 37, num_layers=2, bidirectional=both_ways)
     lengths = torch.randint(1, 9, (53,)).tolist()
     x, state = torch.randn(max(lengths), len(lengths), 5), state_for(layer, torch.float32, len(lengths))
     torch.set_num_threads(1)
@@ -200,7 +203,7 @@ def elementwise(mode: str, x: Tensor) -> Tensor:
     count, blocks = len(x), 4 if mode == "LSTM" else 1
     identity = torch.eye(count, dtype=x.dtype).repeat(blocks, 1)  # of every gate
     zeros = x.new_zeros(blocks * count, count)
-    shape = Shape(mode, count, projected=False, bias=False, directions=1, batch_sizes=(1,), keep=True)
+    shape = Shape(mode, count, count, projected=False, bias=False, directions=1, batch_sizes=(1,), keep=True)
     state = tuple(x.new_zeros(1, 1, count) for _ in range(shape.parts))
     output, _, kept = run_layer(shape, x.unsqueeze(0), state, [[identity, zeros]])
     return kept[0]["gates"][0, :count] if mode == "LSTM" else output[0]
