@@ -279,7 +279,8 @@ def scratch(like: Tensor, place: int | str, rows: int, columns: int) -> Tensor:
     found = buffers.get(key)
     if found is None or found.numel() < count:
         buffers.pop(key, None)
-        found = like.new_empty(count)
+        with torch.inference_mode(False):  # the next call may be one that learns
+            found = torch.empty(count, dtype=like.dtype)
         if found.nbytes <= REUSED_BYTES:
             buffers[key] = found
     return found[:count].view(rows, columns)

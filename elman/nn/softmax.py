@@ -267,24 +267,24 @@ def _full(
     hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, chunk: int, smoothing: float
 ) -> tuple[Tensor, Gradients]:
     """The mean loss of the full softmax and its gradients; the logits of one chunk exist at a time."""
-    d_weight = torch.empty_like(weight) if len(hidden) else torch.zeros_like(weight)
-    known = Gradients(torch.empty_like(hidden), d_weight, None if bias is None else torch.zeros_like(bias))
+    known = Gradients(
+        torch.empty_like(hidden), torch.empty_like(weight), None if bias is None else torch.zeros_like(bias)
+    )
     total, scale = hidden.new_zeros(()), 1 / max(1, len(hidden))
     for start, h, t in _chunks(hidden, targets, chunk):
         losses, g = _losses(h, weight, bias, t, smoothing, scale)  # g: chunk x V
         total += losses.sum()
         known.hidden[start : start + len(h)] = g @ weight
-        d_weight.addmm_(g.t(), h, beta=1 if start else 0)
+        known.weight.addmm_(g.t(), h, beta=1 if start else 0)
         if known.bias is not None:
             known.bias.add_(g.sum(dim=0))
     return total * scale, known
 
 
 def _chunks(hidden: Tensor, targets: Tensor, most: int) -> Iterator[tuple[int, Tensor, Tensor]]:
-    """Rows and their targets in equal parts of at most so many, each with the number of its first row."""
-    count = -(-len(hidden) // most)
-    start = 0
-    for h, t in zip(hidden.tensor_split(count), targets.tensor_split(count), strict=True) if count else ():
+    """Rows and their targets in equal parts of at most so many (one at least), each with its first row's number."""
+    start, count = 0, max(1, -(-len(hidden) // most))
+    for h, t in zip(hidden.tensor_split(count), targets.tensor_split(count), strict=True):
         yield start, h, t
         start += len(h)
 

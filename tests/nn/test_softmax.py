@@ -1,5 +1,6 @@
 """The three softmaxes: distributions that sum to one, losses that equal or approach the full cross-entropy."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -207,11 +208,31 @@ def test_inclusion_probabilities_sum_to_the_samples() -> None:
 
 
 def test_no_targets_cost_nothing() -> None:
-    hidden = torch.zeros(0, H, dtype=torch.float64, requires_grad=True)
+    hidden, targets = torch.zeros(0, H, dtype=torch.float64, requires_grad=True), torch.zeros(0, dtype=torch.long)
     for kind in ("chunked", "sampled"):
-        loss = make(kind).loss(hidden, torch.zeros(0, dtype=torch.long))
+        softmax = make(kind)
+        loss = softmax.loss(hidden, targets)
         assert loss == 0
         loss.backward()
+        assert softmax.weight.grad is not None and not softmax.weight.grad.any()
+        with torch.no_grad():
+            assert softmax.eval().loss(hidden, targets) == 0
+            assert softmax.target_log_probs(hidden, targets).shape == (0,)
+
+
+def test_learns_after_it_was_scored_in_inference_mode() -> None:
+    softmax, hidden, targets = ChunkedSoftmax(H, V), torch.randn(5, H), torch.arange(5)
+
+    def score_and_learn() -> None:
+        with torch.inference_mode():
+            before = softmax.loss(hidden, targets)
+        loss = softmax.loss(hidden, targets)
+        torch.testing.assert_close(loss, before.clone())
+        loss.backward()
+        assert softmax.weight.grad is not None and softmax.weight.grad.any()
+
+    with ThreadPoolExecutor(1) as fresh:  # a thread that has computed nothing before
+        fresh.submit(score_and_learn).result()
 
 
 def test_adaptive_chooses_cutoffs_that_fit() -> None:
