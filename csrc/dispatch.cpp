@@ -11,7 +11,7 @@
     void forward(const Layer<T>&);                                                                                  \
     template <class T>                                                                                              \
     void backward(const Layer<T>&);                                                                                 \
-    double surprise(float*, long, long, double, double);                                                            \
+    double surprise(float*, long, long, double);                                                                    \
     void stream_step(const StreamNetwork&, const StreamWork&, int, int);                                            \
     void stream_logits(const StreamNetwork&, const StreamWork&, const float*, long, int, float*, int, int);         \
     LogSum log_sum(const float*, long);                                                                             \

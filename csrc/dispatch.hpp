@@ -19,7 +19,7 @@ struct Kernels {
     void (*forward_double)(const Layer<double>&);
     void (*backward_float)(const Layer<float>&);
     void (*backward_double)(const Layer<double>&);
-    double (*surprise)(float* row, long size, long target, double smoothing, double scale);  // see softmax.cpp
+    double (*surprise)(float* row, long size, long target, double smoothing);  // see softmax.cpp
     // Streaming: see stream.cpp and softmax.cpp
     int lanes;  // float32 numbers in a register
     void (*stream_step)(const StreamNetwork&, const StreamWork&, int index, int count);

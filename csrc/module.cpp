@@ -1,9 +1,5 @@
 // The Python module elman._kernels. Tensors come in by DLPack and are checked here, so that the kernels need not be.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <map>
@@ -11,17 +7,12 @@
 #include <stdexcept>
 
 #include "dispatch.hpp"
+#include "given.hpp"
 #include "runtime.hpp"
 #include "threads.hpp"
 
-namespace nb = nanobind;
-using Array = nb::ndarray<nb::device::cpu>;
-
 namespace elman {
 namespace {
-
-const std::map<std::string, Cell> kCells = {
-    {"RNN_TANH", Cell::tanh_rnn}, {"RNN_RELU", Cell::relu_rnn}, {"LSTM", Cell::lstm}, {"GRU", Cell::gru}};
 
 [[noreturn]] void refuse(const std::string& name, const std::string& why) {
     throw std::invalid_argument(name + " " + why);
@@ -185,13 +176,12 @@ std::vector<long> offsets_of(const std::vector<long>& batch_sizes, const Array& 
 void recurrence(bool backward, const std::string& mode, int input_size, int hidden, int output_size, int threads,
                 const std::vector<long>& batch_sizes, Array output, const nb::dict& states,
                 const std::vector<nb::dict>& directions) {
-    const auto cell = kCells.find(mode);
-    if (cell == kCells.end()) refuse("mode", "should be RNN_TANH, RNN_RELU, LSTM or GRU");
+    const Cell cell = cell_named(mode);
     const bool projected = hidden != output_size;
-    if (hidden < 1 || output_size < 1 || (projected && cell->second != Cell::lstm)) refuse("hidden", "does not fit");
+    if (hidden < 1 || output_size < 1 || (projected && cell != Cell::lstm)) refuse("hidden", "does not fit");
     if (input_size < 0) refuse("input_size", "should not be below zero");
     if (directions.empty() || directions.size() > 2) refuse("directions", "should be one or two");
-    Request request{cell->second, input_size, hidden, output_size, threads < 1 ? 1 : threads,
+    Request request{cell, input_size, hidden, output_size, threads < 1 ? 1 : threads,
                     offsets_of(batch_sizes, output), output, states, {}, backward};
     for (const nb::dict& each : directions) request.directions.emplace_back(each);
     if (output.dtype() == nb::dtype<float>()) run<float>(request);
@@ -266,7 +256,7 @@ void mixture(const Floats& weights, const Floats& states, const Bytes& padding, 
 
 // The losses of some rows, whose logits become their gradients.
 void surprise(Floats logits, const nb::ndarray<std::int64_t, nb::device::cpu, nb::c_contig>& targets, Floats losses,
-              double smoothing, double scale, int threads) {
+              double smoothing, int threads) {
     if (logits.ndim() != 2) refuse("logits", "should have two dimensions");
     const long N = static_cast<long>(logits.shape(0)), V = static_cast<long>(logits.shape(1));
     if (targets.size() != std::size_t(N)) refuse("targets", "should be " + std::to_string(N));
@@ -277,8 +267,8 @@ void surprise(Floats logits, const nb::ndarray<std::int64_t, nb::device::cpu, nb
     nb::gil_scoped_release unlocked;
     auto body = [&](int index, int count) {
         for (long n = N * index / count; n < N * (index + 1) / count; ++n)
-            losses.data()[n] = static_cast<float>(
-                kernels().surprise(logits.data() + n * V, V, targets.data()[n], smoothing, scale));
+            losses.data()[n] =
+                static_cast<float>(kernels().surprise(logits.data() + n * V, V, targets.data()[n], smoothing));
     };
     parallel(threads, body);
 }
@@ -287,6 +277,7 @@ void surprise(Floats logits, const nb::ndarray<std::int64_t, nb::device::cpu, nb
 }  // namespace elman
 
 NB_MODULE(_kernels, m) {
+    namespace nb = nanobind;
     m.def("instruction_sets", elman::instruction_sets, "What this processor can run, the lowest first.");
     m.def("instruction_set", [] { return std::string(elman::kernels().name); }, "The one in use.");
     m.def("use", elman::use, nb::arg("instruction_set"), "Choose one of `instruction_sets()`.");
@@ -295,13 +286,16 @@ NB_MODULE(_kernels, m) {
           nb::arg("hidden"), nb::arg("output_size"), nb::arg("threads"), nb::arg("batch_sizes"), nb::arg("output"),
           nb::arg("states"), nb::arg("directions"),
           "Run one layer through all steps, or back; see recurrence.hpp for the tensors.");
+    // What is written to must not be a copy that nanobind made to have it in the right type.
     m.def("additive", elman::additive, nb::arg("query"), nb::arg("keys"), nb::arg("v"), nb::arg("padding"),
-          nb::arg("counts").none(), nb::arg("scores"), nb::arg("d_query").none(), nb::arg("d_keys").none(),
-          nb::arg("d_v").none(), nb::arg("threads"), "Scores of additive attention, or their gradients; see attention.hpp.");
-    m.def("mixture", elman::mixture, nb::arg("weights"), nb::arg("states"), nb::arg("padding"), nb::arg("seen"),
-          nb::arg("backward"), nb::arg("threads"), "What rows see, or their weights' gradients; see attention.hpp.");
-    m.def("surprise", elman::surprise, nb::arg("logits"), nb::arg("targets"), nb::arg("losses"), nb::arg("smoothing"),
-          nb::arg("scale"), nb::arg("threads"), "The loss of each row; the logits become its gradient; see softmax.cpp.");
+          nb::arg("counts").none(), nb::arg("scores").noconvert(), nb::arg("d_query").noconvert().none(),
+          nb::arg("d_keys").noconvert().none(), nb::arg("d_v").noconvert().none(), nb::arg("threads"),
+          "Scores of additive attention, or their gradients; see attention.hpp.");
+    m.def("mixture", elman::mixture, nb::arg("weights").noconvert(), nb::arg("states"), nb::arg("padding"),
+          nb::arg("seen").noconvert(), nb::arg("backward"), nb::arg("threads"),
+          "What rows see, or their weights' gradients; see attention.hpp.");
+    m.def("surprise", elman::surprise, nb::arg("logits").noconvert(), nb::arg("targets"), nb::arg("losses").noconvert(),
+          nb::arg("smoothing"), nb::arg("threads"), "The loss of each row; the logits become its gradient; see softmax.cpp.");
     elman::bind_runtime(m);
     elman::bind_encoder(m);
     elman::bind_decoder(m);

@@ -5,15 +5,6 @@
 
 namespace elman::ELMAN_ISA {
 
-// each(i, lanes) for every register of a vector: whole ones, then what is left.
-template <class Each>
-ELMAN_INLINE void registers(long size, Each each) {
-    constexpr int W = kLanes<float>;
-    const long whole = size / W * W;
-    for (long i = 0; i < whole; i += W) each(i, W);
-    if (whole < size) each(whole, static_cast<int>(size - whole));
-}
-
 inline float dot(const float* x, const float* y, long size) {
     Vector<float> sum = {};
     registers(size, [&](long i, int n) __attribute__((always_inline)) { sum += load_some(x + i, n) * load_some(y + i, n); });

@@ -95,6 +95,15 @@ ELMAN_INLINE void store_some(T* to, Vector<T> v, int count) {
     copy_some<T>(reinterpret_cast<char*>(to), reinterpret_cast<const char*>(&v), count);
 }
 
+// each(i, lanes) for every register of a vector: whole ones, then what is left.
+template <class Each>
+ELMAN_INLINE void registers(long size, Each each) {
+    constexpr int W = kLanes<float>;
+    const long whole = size / W * W;
+    for (long i = 0; i < whole; i += W) each(i, W);
+    if (whole < size) each(whole, static_cast<int>(size - whole));
+}
+
 // The sum of all lanes, in as many steps as the number of lanes has doublings.
 ELMAN_INLINE float sum_of(Vector<float> v) {
     using Integers = Lanes<float>::Integers;
@@ -153,7 +162,7 @@ ELMAN_INLINE Exponential<Vector<double>> exponential_of(Vector<double> x) {
     return {(Vector<double>)((Lanes<double>::Integers)shifted << 52), p * (r * r) + r};
 }
 
-// e^x, to the last places also where it is tiny.
+// e^x for x from -87 to 88 (doubles: -708 to 708), to the last places also where it is tiny.
 template <class V>
 ELMAN_INLINE V exponential(V x) {
     const auto [power, rest] = exponential_of(x);

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "dot.hpp"
-#include "scores.hpp"
 #include "stream.hpp"
 
 namespace elman::ELMAN_ISA {
@@ -28,8 +27,8 @@ ELMAN_INLINE V weight_of(V x) {
 }  // namespace
 
 // The loss of one row: what its target costs, the share `smoothing` of it spread over all words. The logits become the
-// gradient of the loss, times `scale`; all that while the row is in the cache.
-double surprise(float* row, long size, long target, double smoothing, double scale) {
+// gradient of the loss; all that while the row is in the cache.
+double surprise(float* row, long size, long target, double smoothing) {
     constexpr int W = kLanes<float>;
     constexpr float least = -__builtin_inff();
     Vector<float> top = every(least);
@@ -52,11 +51,11 @@ double surprise(float* row, long size, long target, double smoothing, double sca
         below += static_cast<double>(sum_of(difference));
     }
     const double even = smoothing / static_cast<double>(size);
-    const auto factor = static_cast<float>(scale / total), less = static_cast<float>(scale * even);
+    const auto factor = static_cast<float>(1 / total), less = static_cast<float>(even);
     registers(size, [&](long i, int n) __attribute__((always_inline)) {
         store_some(row + i, load_some(row + i, n) * factor - less, n);
     });
-    row[target] -= static_cast<float>(scale * (1 - smoothing));
+    row[target] -= static_cast<float>(1 - smoothing);
     return std::log(total) - (1 - smoothing) * static_cast<double>(wanted) - (smoothing > 0 ? even * below : 0);
 }
 

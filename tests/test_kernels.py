@@ -248,10 +248,13 @@ SEEN = {"weights": floats(2, 5), "states": floats(3, 5, 4), "padding": np.zeros(
     "wrong", [{"logits": floats(21)}, {"logits": floats(2, 7)}, {"losses": floats(4)}], ids=",".join
 )
 def test_wrong_losses_are_refused(wrong: dict[str, Any]) -> None:
-    options = {"smoothing": 0.0, "scale": 1.0, "threads": 2}
+    options = {"smoothing": 0.0, "threads": 2}
     kernels.native.surprise(**LOSSES, **options)
     with pytest.raises(ValueError):
         kernels.native.surprise(**LOSSES | wrong, **options)
+    for name in ("logits", "losses"):  # a copy in the right type would be written to in its place
+        with pytest.raises(TypeError):
+            kernels.native.surprise(**LOSSES | {name: LOSSES[name].astype(np.float64)}, **options)
 
 
 @needs_kernels
@@ -273,6 +276,9 @@ def test_wrong_mixtures_are_refused(backward: bool, wrong: dict[str, Any]) -> No
     kernels.native.mixture(**given)
     with pytest.raises(ValueError):
         kernels.native.mixture(**given | wrong)
+    for name in ("weights", "seen"):
+        with pytest.raises(TypeError):
+            kernels.native.mixture(**given | {name: given[name].astype(np.float64)})
 
 
 @pytest.fixture

@@ -215,12 +215,12 @@ def can_compile(data: Tensor, *others: Tensor) -> bool:
 
 
 def can_call(data: Tensor, *others: Tensor) -> bool:
-    """Whether a kernel can run that is for float32 alone, and that no transform of `torch.func` can follow.
+    """Whether a kernel can run that is for float32 alone, and that neither forward mode nor `torch.func` can follow.
 
     >>> can_call(torch.zeros(1)) == kernels.available(), can_call(torch.zeros(1).double())
     (True, False)
     """
-    followed = torch._C._are_functorch_transforms_active()
+    followed = forward_ad._current_level >= 0 or torch._C._are_functorch_transforms_active()
     return data.dtype == torch.float32 and not followed and can_compile(data, *others)
 
 

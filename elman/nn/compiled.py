@@ -72,7 +72,7 @@ class Shape:
         """
         gates = 1 if self.simple else 3 if self.mode == "GRU" else 4
         numbers = gates * self.hidden * (self.input + self.hidden)
-        return self.directions == 1 and self.batch_sizes[0] >= 4 and numbers <= SMALL
+        return self.directions == 1 and numbers <= SMALL and sum(self.batch_sizes) >= 4 * len(self.batch_sizes)
 
     def by_direction(self, flat: Any) -> list[Any]:
         """Things of which each direction has the same number, direction by direction."""
@@ -83,11 +83,12 @@ class Shape:
         """Run the kernel on all directions at once."""
         size = output.shape[-1] // self.directions
         rows = output.numel() // output.shape[-1]
-        threads = min(kernels.threads(), 1 + rows * self.directions * self.hidden * size // GRAIN)
+        inputs = self.input if "weight_ih" in directions[0] else 0
+        threads = min(kernels.threads(), 1 + rows * self.directions * self.hidden * (inputs + size) // GRAIN)
         kernels.native.recurrence(
             backward,
             self.mode,
-            self.input if "weight_ih" in directions[0] else 0,
+            inputs,
             self.hidden,
             size,
             threads,
@@ -101,7 +102,7 @@ class Shape:
 SMALL = 5 * 2**14
 """So many weights of input and state stay in a core's second-level cache with room for the rows: 320 KB in float32."""
 GRAIN = 2**18
-"""So many products of two numbers (steps x hidden x output size) are worth another thread."""
+"""So many products of two numbers (steps x hidden x input and output size) are worth another thread."""
 
 
 class Recurrence(torch.autograd.Function):
@@ -280,7 +281,7 @@ def scratch(like: Tensor, place: int | str, rows: int, columns: int) -> Tensor:
     if found is None or found.numel() < count:
         buffers.pop(key, None)
         with torch.inference_mode(False):  # the next call may be one that learns
-            found = torch.empty(count, dtype=like.dtype)
+            found = torch.empty(count, dtype=like.dtype, device=like.device)
         if found.nbytes <= REUSED_BYTES:
             buffers[key] = found
     return found[:count].view(rows, columns)

@@ -106,9 +106,9 @@ class ChunkedSoftmax(nn.Module):
         """log p of each target: N. Meant for no_grad: with gradients on, autograd keeps all the logits."""
         _check(hidden, targets, self.hidden_size)
         parts = _chunks(hidden, targets, self.chunk)
-        if torch.is_grad_enabled():
-            return torch.cat([self.log_probs(h).gather(1, t.unsqueeze(1)).squeeze(1) for _, h, t in parts])
-        return -torch.cat([_losses(h, self.weight, self.bias, t)[0] for _, h, t in parts])
+        if not torch.is_grad_enabled() and can_call(hidden, self.weight):
+            return -torch.cat([_losses(h, self.weight, self.bias, t)[0] for _, h, t in parts])
+        return torch.cat([self.log_probs(h).gather(1, t.unsqueeze(1)).squeeze(1) for _, h, t in parts])
 
     def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
         """The mean negative log-likelihood of the targets (N) after the hidden states (N x H)."""
@@ -272,12 +272,13 @@ def _full(
     )
     total, scale = hidden.new_zeros(()), 1 / max(1, len(hidden))
     for start, h, t in _chunks(hidden, targets, chunk):
-        losses, g = _losses(h, weight, bias, t, smoothing, scale)  # g: chunk x V
+        losses, g = _losses(h, weight, bias, t, smoothing)  # g: chunk x V
         total += losses.sum()
         known.hidden[start : start + len(h)] = g @ weight
-        known.weight.addmm_(g.t(), h, beta=1 if start else 0)
+        known.weight.addmm_(g.t(), h, beta=1 if start else 0, alpha=scale)
         if known.bias is not None:
-            known.bias.add_(g.sum(dim=0))
+            known.bias.add_(g.sum(dim=0), alpha=scale)
+    known.hidden.mul_(scale)
     return total * scale, known
 
 
@@ -290,14 +291,9 @@ def _chunks(hidden: Tensor, targets: Tensor, most: int) -> Iterator[tuple[int, T
 
 
 def _losses(
-    hidden: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    targets: Tensor,
-    smoothing: float = 0.0,
-    scale: float = 1.0,
+    hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """The loss of each target (N), and its gradient of the logits times `scale` (N x V, until the next call)."""
+    """The loss of each target (N), and its gradient of the logits (N x V, until the next call)."""
     if can_call(hidden, weight):
         g = scratch(hidden, "logits", len(hidden), len(weight))
         if bias is None:
@@ -306,15 +302,15 @@ def _losses(
             torch.addmm(bias, hidden, weight.t(), out=g)
         losses = hidden.new_empty(len(hidden))
         threads = kernels.threads() if g.numel() > FEW else 1
-        kernels.native.surprise(*map(to_dlpack, (g, targets.contiguous(), losses)), smoothing, scale, threads)
+        kernels.native.surprise(*map(to_dlpack, (g, targets.long().contiguous(), losses)), smoothing, threads)
         return losses, g
     log_p = functional.linear(hidden, weight, bias).log_softmax(dim=-1)
     even, t = smoothing / len(weight), targets.unsqueeze(1)  # N x 1
     losses = (smoothing - 1) * log_p.gather(1, t).squeeze(1)
     if smoothing:
         losses -= even * log_p.sum(dim=1)
-    g = log_p.exp_().sub_(even).scatter_add_(1, t, torch.full_like(t, smoothing - 1, dtype=log_p.dtype))
-    return losses, g.mul_(scale)
+    g = log_p.exp_().sub_(even)
+    return losses, g.scatter_add_(1, t, torch.full_like(t, smoothing - 1, dtype=g.dtype))
 
 
 def _sampled(
