@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from elman.nn import gates, rows
 from elman.nn import shared as shared_module
@@ -127,6 +128,16 @@ def test_compiled_memory_leaves_out_the_padding(
     ours = torch.autograd.grad(found, (scores, beyond), way)
     for one, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(one, other)
+
+
+def test_a_memory_in_forward_mode_without_gradients() -> None:
+    states, weights = torch.randn(2, 3, 4), torch.rand(2, 3)
+    with torch.no_grad(), forward_ad.dual_level():
+        dual = forward_ad.make_dual(weights, torch.ones_like(weights))
+        seen = SharedMemory(states, torch.zeros(2, 3, dtype=torch.bool))(dual)
+        tangent = forward_ad.unpack_dual(seen).tangent
+    assert tangent is not None
+    torch.testing.assert_close(tangent, states.sum(dim=1))
 
 
 def test_a_way_back_that_failed_leaves_nothing_behind() -> None:
