@@ -164,6 +164,15 @@ void write_panel(const Panels<T>& panels, int p, int rows, const T* sums, T* to,
                     static_cast<std::size_t>(panels.columns(p)) * sizeof(T));
 }
 
+// `to` (rows x N) = `a` (rows x K) times a packed matrix.
+template <class T>
+void multiply_matrix(const Panels<T>& panels, const T* packed, const T* a, long a_stride, int rows, T* sums, T* to, long stride) {
+    for (int p = 0; p < panels.count(); ++p) {
+        multiply_panel(panels.vectors(p), a, a_stride, rows, packed + panels.offset(p), panels.K, sums);
+        write_panel(panels, p, rows, sums, to, stride);
+    }
+}
+
 // Fetches the gates of a row's units while the products before it are computed.
 template <class T>
 struct FetchGates {
@@ -199,12 +208,9 @@ struct ForwardStep {
 
     void project_input(long n, int rows) const {
         const Panels<T>& panels = shape.input;
-        T* to = d.gates ? d.gates + n * panels.N : d.output + n * layer.output_stride;
-        const T* weights = packed + shape.hh_size + shape.projection.size();
-        for (int p = 0; p < panels.count(); ++p) {
-            multiply_panel(panels.vectors(p), d.input + n * panels.K, panels.K, rows, weights + panels.offset(p), panels.K, sums);
-            write_panel(panels, p, rows, sums, to, d.gates ? panels.N : layer.output_stride);
-        }
+        const long stride = d.gates ? panels.N : layer.output_stride;
+        multiply_matrix(panels, packed + shape.hh_size + shape.projection.size(), d.input + n * panels.K, panels.K, rows,
+                        sums, (d.gates ? d.gates : d.output) + n * stride, stride);
     }
 
     void lstm(const T* h, T* next, int first, long n, int rows) const {
@@ -480,12 +486,7 @@ struct BackwardStep {
                 const int units = P - u < W ? static_cast<int>(P - u) : W;
                 store_some(g.d_hidden + (n + r) * P + u, d_output(first, n, r, u, units), units);
             }
-        const Panels<T>& panels = shape.projection;
-        for (int p = 0; p < panels.count(); ++p) {
-            const int vectors = panels.vectors(p);
-            multiply_panel(vectors, g.d_hidden + n * P, P, rows, packed + shape.hh.size() + panels.offset(p), panels.K, sums);
-            write_panel(panels, p, rows, sums, d_inner, layer.hidden);
-        }
+        multiply_matrix(shape.projection, packed + shape.hh.size(), g.d_hidden + n * P, P, rows, sums, d_inner, layer.hidden);
     }
 
     void gru(int first, long n, int rows) const {
@@ -552,13 +553,9 @@ struct BackwardStep {
     }
 
     void to_input(long n, int rows) const {
-        const Panels<T>& panels = shape.input;
-        const long stride = static_cast<long>(gradient_blocks(layer.cell)) * layer.hidden;
-        const T* weights = packed + shape.hh.size() + shape.projection.size();
-        for (int p = 0; p < panels.count(); ++p) {
-            multiply_panel(panels.vectors(p), g.d_gates + n * stride, stride, rows, weights + panels.offset(p), panels.K, sums);
-            write_panel(panels, p, rows, sums, g.d_input + n * panels.N, panels.N);
-        }
+        const long stride = static_cast<long>(gradient_blocks(layer.cell)) * layer.hidden, I = layer.input_size;
+        multiply_matrix(shape.input, packed + shape.hh.size() + shape.projection.size(), g.d_gates + n * stride, stride, rows,
+                        sums, g.d_input + n * I, I);
     }
 
     void add(const Panels<T>& panels, int p, int rows, T* to, long stride) const {

@@ -1,7 +1,7 @@
 // What the recurrent kernels are called with: plain numbers and addresses, the same for every instruction set.
 //
-// T steps, B sequences, I inputs, H hidden, P the size of the output (H unless it is projected). Rows of all steps stand one after
-// the other, N in all; step t has the rows offsets[t] ... offsets[t+1]-1, the longest sequences first.
+// T steps, B sequences, I inputs, H hidden, P the size of the output (H unless it is projected). Rows of all steps stand
+// one after the other, N in all; step t has the rows offsets[t] ... offsets[t+1]-1, the longest sequences first.
 #pragma once
 
 namespace elman {

@@ -53,5 +53,18 @@ def threads() -> int:
     return torch.get_num_threads()
 
 
+FEW = 2**14
+"""Numbers that are not worth a second thread, where each costs about as much as an exponential."""
+
+
+def threads_for(numbers: int) -> int:
+    """As many, or one where there is too little to share out.
+
+    >>> threads_for(FEW), threads_for(FEW + 1) == threads()
+    (1, True)
+    """
+    return threads() if numbers > FEW else 1
+
+
 if native is not None and os.environ.get("ELMAN_ISA"):
     use(os.environ["ELMAN_ISA"])

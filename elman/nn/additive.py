@@ -10,9 +10,6 @@ from torch.utils.dlpack import to_dlpack  # type: ignore[attr-defined]
 from elman import kernels
 from elman.nn.shared import Combine, Left, Uses, by_autograd, can_leave, can_share, share, side_by_side
 
-FEW = 2**14
-"""Numbers under the tangent that are not worth a second thread."""
-
 
 def additive_scores(query: Tensor, keys: Tensor, v: Tensor, padding: Tensor, counts: Tensor | None = None) -> Tensor:
     """e_ts = v · tanh(q_t + k_s), float32 on the CPU: B x T x K, B x S x K and K to B x T x S, -inf where `padding`.
@@ -142,4 +139,4 @@ def _call(
 
 
 def _threads(query: Tensor, keys: Tensor) -> int:
-    return kernels.threads() if query.numel() * keys.shape[1] > FEW else 1
+    return kernels.threads_for(query.numel() * keys.shape[1])

@@ -17,8 +17,6 @@ from torch.utils.dlpack import to_dlpack  # type: ignore[attr-defined]
 from elman import kernels
 from elman.nn.backends import can_call
 
-FEW = 2**15
-"""Numbers of a memory that are not worth a second thread."""
 Left = tuple[Tensor, ...]
 """What one use of a tensor leaves."""
 
@@ -242,7 +240,7 @@ def _seen_back(d_seen: Tensor, states: Tensor, padding: Tensor) -> Tensor:
 def _mix(weights: Tensor, states: Tensor, padding: Tensor, seen: Tensor, *, backward: bool) -> None:
     """By the kernels, which leave the padding out."""
     given = (weights, states, padding.view(torch.uint8), seen)
-    threads = kernels.threads() if len(weights) * states[0].numel() > FEW else 1
+    threads = kernels.threads_for(len(weights) * states[0].numel())
     kernels.native.mixture(*(to_dlpack(part.detach().contiguous()) for part in given), backward, threads)
 
 

@@ -19,8 +19,6 @@ from elman import kernels
 from elman.nn.backends import can_call
 from elman.nn.compiled import scratch
 
-FEW = 2**14
-"""Logits that are not worth a second thread."""
 CHUNK_ELEMENTS = 2**24
 """How many logits are held at once where no chunk size is given: 64 megabytes in single precision."""
 
@@ -301,7 +299,7 @@ def _losses(
         else:
             torch.addmm(bias, hidden, weight.t(), out=g)
         losses = hidden.new_empty(len(hidden))
-        threads = kernels.threads() if g.numel() > FEW else 1
+        threads = kernels.threads_for(g.numel())
         kernels.native.surprise(*map(to_dlpack, (g, targets.long().contiguous(), losses)), smoothing, threads)
         return losses, g
     log_p = functional.linear(hidden, weight, bias).log_softmax(dim=-1)

@@ -5,7 +5,6 @@ import torch
 from torch import Tensor
 
 from elman import kernels
-from elman.nn import additive
 from elman.nn.additive import additive_scores
 from elman.nn.attention import AdditiveAttention
 
@@ -31,7 +30,7 @@ def equation(query: Tensor, keys: Tensor, v: Tensor, padding: Tensor) -> Tensor:
 def test_scores_and_gradients_are_those_of_the_equation(isa: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     before = kernels.instruction_set()
     assert before is not None
-    monkeypatch.setattr(additive, "FEW", 0)  # so that all threads take part
+    monkeypatch.setattr(kernels, "FEW", 0)  # so that all threads take part
     kernels.use(isa)
     try:
         query, keys, v, padding = given(size)

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from elman import kernels
 from elman.nn import gates, rows
-from elman.nn import shared as shared_module
 from elman.nn.shared import SharedLinear, SharedMemory
 
 DOUBLE = {"dtype": torch.double, "requires_grad": True}
@@ -112,7 +112,7 @@ def test_torch_func(name: str) -> None:
 def test_compiled_memory_leaves_out_the_padding(
     instruction_set: str, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_module, "FEW", 0)  # so that all threads take part
+    monkeypatch.setattr(kernels, "FEW", 0)  # so that all threads take part
     torch.manual_seed(4)
     padding = torch.arange(6) >= torch.tensor([6, 1, 4, 2]).unsqueeze(1)  # B x S
     states = torch.randn(4, 6, size, requires_grad=True)
