@@ -104,17 +104,15 @@ ELMAN_INLINE void registers(long size, Each each) {
     if (whole < size) each(whole, static_cast<int>(size - whole));
 }
 
-// The sum of all lanes, in as many steps as the number of lanes has doublings.
+// The sum of all lanes, the halves added to each other until one is left.
 ELMAN_INLINE float sum_of(Vector<float> v) {
-    using Integers = Lanes<float>::Integers;
+    float lanes[kLanes<float>];
+    store(lanes, v);
 #pragma GCC unroll 4
-    for (int half = kLanes<float> / 2; half > 0; half /= 2) {
-        Integers other;
-#pragma GCC unroll 16
-        for (int lane = 0; lane < kLanes<float>; ++lane) other[lane] = lane ^ half;
-        v += __builtin_shuffle(v, other);
-    }
-    return v[0];
+    for (int half = kLanes<float> / 2; half > 0; half /= 2)
+#pragma GCC unroll 8
+        for (int lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+    return lanes[0];
 }
 
 // e^x = power (1 + rest): with x = n log 2 + r and |r| <= log(2)/2, these are 2^n and e^r - 1.
