@@ -206,7 +206,7 @@ void pool_max(const Reading& top) {
             Vector<float> most = load(top.output() + text * top.stride() + k);
             for (int t = 1; t < work.lengths[text]; ++t) {
                 const Vector<float> x = load(top.output() + (work.offsets[t] + text) * top.stride() + k);
-                most = x > most ? x : most;
+                most = (x > most) | (x != x) ? x : most;  // a NaN stays, as in PyTorch
             }
             store(work.pooled + text * top.width() + k, most);
         }

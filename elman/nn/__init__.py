@@ -5,7 +5,7 @@ from elman.nn.crf import CRF, Forbidden, forbidden_transitions
 from elman.nn.dropout import EmbeddingDropout, LockedDropout, drop_weight, locked_dropout
 from elman.nn.features import CharacterEncoder, WordDropout, WordFeatures
 from elman.nn.initialise import forget_bias_, identity_, initialise, orthogonal_
-from elman.nn.layers import GRU, LSTM, RNN
+from elman.nn.layers import GRU, LSTM, RNN, convert
 from elman.nn.mutants import MUT1Cell, MUT2Cell, MUT3Cell
 from elman.nn.pooling import POOLINGS, AttentionPooling, LastPooling, MaxPooling, MeanPooling, Pooling
 from elman.nn.recurrent import CELLS, Recurrent
@@ -43,6 +43,7 @@ __all__ = [
     "SampledSoftmax",
     "WordDropout",
     "WordFeatures",
+    "convert",
     "drop_weight",
     "forbidden_transitions",
     "forget_bias_",

@@ -8,7 +8,8 @@ from torch import Tensor
 from torch.utils.dlpack import to_dlpack  # type: ignore[attr-defined]
 
 from elman import kernels
-from elman.nn.shared import Combine, Left, Uses, by_autograd, can_leave, can_share, share, side_by_side
+from elman.nn.derivatives import by_autograd
+from elman.nn.shared import Combine, Left, Uses, can_leave, can_share, share, side_by_side
 
 
 def additive_scores(query: Tensor, keys: Tensor, v: Tensor, padding: Tensor, counts: Tensor | None = None) -> Tensor:
@@ -39,7 +40,7 @@ class _Scores(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, d_scores: Tensor) -> tuple[Tensor | None, ...]:
         query, keys, v, padding, counts = ctx.saved_tensors
-        if not can_leave():
+        if not can_leave(d_scores):
             equation = partial(_equation, padding=padding, counts=counts)
             return *by_autograd(equation, (query, keys, v), ctx.needs_input_grad[:3], d_scores), None, None
         return *_gradients(query, keys, v, padding, counts, d_scores), None, None
@@ -83,7 +84,7 @@ class _Step(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, d_scores: Tensor) -> tuple[Tensor | None, ...]:
         query, keys, v, padding = ctx.saved_tensors
-        if not can_leave():
+        if not can_leave(d_scores):
             equation = partial(_step_equation, padding=padding)
             return *by_autograd(equation, (query, keys, v), ctx.needs_input_grad[:3], d_scores), None, None
         R, d_query = len(query), torch.empty_like(query, memory_format=torch.contiguous_format)

@@ -15,11 +15,12 @@ from torch.nn.functional import dropout
 from torch.nn.utils.rnn import PackedSequence
 
 from elman import kernels
-from elman.nn.cells import Cell, ElmanCell, GRUCell, LSTMCell, State
+from elman.nn.cells import Cell, State
 from elman.nn.compiled import Shape, letters
 from elman.nn.compiled import run_layer as run_compiled_layer
 from elman.nn.dropout import drop_weight
-from elman.nn.steps import Steps, unroll
+from elman.nn.steps import Steps, unroll_directions
+from elman.nn.weights import cell_with, weights_of
 
 Hidden = Tensor | tuple[Tensor, Tensor]
 """A layer's state as the caller has it: (h, c) for the LSTM, h for the others."""
@@ -105,20 +106,14 @@ def run_stack(call: Call, run_layer: OneLayer, look: bool = False) -> tuple[Tens
 
 def cells_layer(call: Call, places: slice, data: Tensor, state: State | None, look: bool) -> tuple[Tensor, State, Seen]:
     """One layer by its cell's equation."""
+    layer, weights = call.layer, call.weights[places]
     state = tuple(part[places] for part in call.begin) if state is None else state
-    outputs, finals, seen = [], [], []
-    names, weights = call.layer._all_weights[places], call.weights[places]
-    for direction, (own_names, own) in enumerate(zip(names, weights, strict=True)):
-        cell = _cell(call.layer, own_names, own)
-        record: list[dict[str, Tensor]] | None = [] if look else None
-        begin = tuple(part[direction] for part in state)
-        output, final = unroll(cell, data, call.batch_sizes, begin, reverse=direction == 1, record=record)
-        outputs.append(output)
-        finals.append(final)
-        if record is not None:
-            join = torch.stack if call.batch_sizes is None else torch.cat
-            seen.append({name: join([step[name] for step in record]) for name in record[0]})
-    return torch.cat(outputs, dim=-1), tuple(torch.stack(part) for part in zip(*finals, strict=True)), seen
+    cells = [cell_with(layer.mode, layer.hidden_size, layer.bias, own) for own in weights]
+    records: list[list[dict[str, Tensor]] | None] = [[] if look else None for _ in cells]
+    output, final = unroll_directions(cells, data, call.batch_sizes, state, records)
+    join = torch.stack if call.batch_sizes is None else torch.cat
+    seen = [{name: join([step[name] for step in record]) for name in record[0]} for record in records if record]
+    return output, final, seen
 
 
 def compiled_layer(
@@ -150,23 +145,8 @@ def cell_of(layer: nn.RNNBase) -> Cell:
     >>> cell_of(nn.LSTM(3, 5, proj_size=2)).output_size
     2
     """
-    (names,) = layer._all_weights
-    return _cell(layer, names, _weights(layer, names, getattr(layer, "weight_dropout", 0.0)))
-
-
-def _cell(layer: nn.RNNBase, names: list[str], weights: list[Tensor]) -> Cell:
-    """The cell of one layer and direction, computing with that layer's own weights."""
-    sizes = (weights[0].size(1), layer.hidden_size, layer.bias)
-    cell: Cell
-    # On the meta device the cell's own weights take neither memory nor random numbers.
-    if layer.mode == "LSTM":
-        cell = LSTMCell(*sizes, proj_size=layer.proj_size, device="meta")
-    elif layer.mode == "GRU":
-        cell = GRUCell(*sizes, device="meta")
-    else:
-        cell = ElmanCell(*sizes, nonlinearity=layer.mode.removeprefix("RNN_").lower(), device="meta")
-    own_names = (name.partition("_l")[0] for name in names)  # weight_ih_l0_reverse -> weight_ih
-    return cell.with_weights(**dict(zip(own_names, weights, strict=True)))
+    (weights,) = _weights(layer, getattr(layer, "weight_dropout", 0.0))
+    return cell_with(layer.mode, layer.hidden_size, layer.bias, weights)
 
 
 BACKENDS: dict[str, Backend] = {"torch": run_torch, "cells": run_cells, "compiled": run_compiled}
@@ -202,10 +182,9 @@ def can_compile(data: Tensor, *others: Tensor) -> bool:
     """Whether the kernels can run; what records or replaces operations needs PyTorch's own."""
     return (
         kernels.available()
-        and data.device.type == "cpu"
         and data.dtype in (torch.float32, torch.float64)
         and data.numel() > 0
-        and all(type(tensor) in PLAIN for tensor in (data, *others))
+        and all(type(tensor) in PLAIN and tensor.is_cpu for tensor in (data, *others))
         and not torch.is_autocast_enabled("cpu")
         and not torch.compiler.is_compiling()
         and not torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
@@ -291,8 +270,7 @@ def _prepared(
     steps = Steps.of(input, layer.batch_first)
     layer.check_input(steps.data, steps.batch_sizes)
     state = None if hx is None else _state(layer, steps, hx)
-    weights = [_weights(layer, names, weight_dropout) for names in layer._all_weights]
-    return steps, Call(layer, weights, steps.data, steps.batch_sizes, state)
+    return steps, Call(layer, _weights(layer, weight_dropout), steps.data, steps.batch_sizes, state)
 
 
 def _state_shapes(layer: nn.RNNBase, batch: int) -> list[tuple[int, int, int]]:
@@ -313,11 +291,12 @@ def _state(layer: nn.RNNBase, steps: Steps, hx: Hidden) -> State:
     return state
 
 
-def _weights(layer: nn.RNNBase, names: list[str], weight_dropout: float) -> list[Tensor]:
-    """The weights of one layer and direction, the recurrent matrix with its mask."""
-    weights = [getattr(layer, name) for name in names]
+def _weights(layer: nn.RNNBase, weight_dropout: float) -> list[list[Tensor]]:
+    """The weights of each layer and direction, the recurrent matrix with its mask."""
+    weights = weights_of(layer)
     if weight_dropout:
-        weights[1] = drop_weight(weights[1], weight_dropout, layer.training)  # which is the recurrent one
+        for group in weights:
+            group[1] = drop_weight(group[1], weight_dropout, layer.training)  # which is the recurrent one
     return weights
 
 

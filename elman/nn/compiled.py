@@ -7,22 +7,25 @@ products of PyTorch's; the kernels do the rest, all steps in one call. Of a smal
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.nn.functional import linear
 from torch.utils.dlpack import to_dlpack  # type: ignore[attr-defined]
 
 from elman import kernels
 from elman.nn.cells import State
+from elman.nn.derivatives import by_autograd, is_batched, one_by_one
+from elman.nn.steps import unroll_directions
+from elman.nn.weights import cell_with
 
-SECOND_DERIVATIVE = (
-    "the compiled kernels have no second derivative: make the layer with backend='cells' to get one "
-    "(layer.backend = 'cells' on one that exists)"
+FORWARD_MODE = (
+    "the compiled kernels have no derivative in forward mode: make the layer with backend='auto' or backend='cells' to "
+    "get one (layer.backend = 'cells' on one that exists)"
 )
-FORWARD_MODE = SECOND_DERIVATIVE.replace("second derivative", "derivative in forward mode")
 
 Tensors = dict[str, Tensor]
 """What the kernel works on in one direction, by the names of csrc/recurrence.hpp."""
@@ -142,10 +145,13 @@ class Recurrence(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         """The gradients of data, initial state and weights."""
-        # Recorded only where the gradient is to be differentiated again, to refuse that in a sentence.
-        gradient = RecurrenceGradient.apply if torch.is_grad_enabled() else RecurrenceGradient.forward
-        given = gradients[: 1 + ctx.shape.parts]
-        return None, *gradient(ctx.shape, ctx.needed, ctx.inputs, *given, *ctx.saved_tensors)
+        # Without a derivative or a transform to come, the function itself will do, and is quicker to call.
+        followed = torch.is_grad_enabled() or torch._C._are_functorch_transforms_active()
+        followed = followed or forward_ad._current_level >= 0
+        gradient = RecurrenceGradient.apply if followed else RecurrenceGradient.forward
+        call = partial(gradient, ctx.shape, ctx.needed, ctx.inputs)
+        tensors = (*gradients[: 1 + ctx.shape.parts], *ctx.saved_tensors)
+        return None, *(one_by_one(call, *tensors) if is_batched(*gradients) else call(*tensors))
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
@@ -159,7 +165,7 @@ class Recurrence(torch.autograd.Function):
 
 
 class RecurrenceGradient(torch.autograd.Function):
-    """The gradients of `Recurrence`, which cannot be differentiated again."""
+    """The gradients of `Recurrence`; theirs are made by autograd, of the cells' equations."""
 
     @staticmethod
     def forward(shape: Shape, needed: tuple[bool, ...], inputs: int, *tensors: Any) -> tuple[Tensor | None, ...]:
@@ -200,12 +206,28 @@ class RecurrenceGradient(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
-        """Nothing is kept: see `backward`."""
+        """Keep the gradients given and the inputs of `Recurrence`, from which all can be computed again."""
+        ctx.shape, ctx.needed, count, *tensors = inputs
+        ctx.given, ctx.kept = 1 + ctx.shape.parts, len(tensors) - (1 + ctx.shape.parts + count)
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*tensors[: ctx.given + count])
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        """The gradients of the gradients given, and of data, initial state and weights."""
+
+        def first(*tensors: Tensor | None) -> tuple[Tensor | None, ...]:
+            given, inputs = tensors[: ctx.given], tensors[ctx.given :]
+            return by_autograd(partial(_equations, ctx.shape), inputs, ctx.needed, *given)
+
+        needed = ctx.needs_input_grad[3 : 3 + len(ctx.saved_tensors)]
+        found = by_autograd(first, ctx.saved_tensors, needed, *gradients)
+        return None, None, None, *found, *(None,) * ctx.kept
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
         """Refused, in a sentence."""
-        raise RuntimeError(SECOND_DERIVATIVE)
+        raise RuntimeError(FORWARD_MODE)
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *inputs: Any) -> tuple[Any, Any]:
@@ -216,6 +238,18 @@ class RecurrenceGradient(torch.autograd.Function):
 _record: Callable[..., Any] = super(torch.autograd.Function, Recurrence).apply
 """`Recurrence.apply` where no transform of `torch.func` is under way. The other one binds its arguments to a signature
 first, which takes a tenth of a millisecond between two kernels."""
+
+
+def _equations(shape: Shape, data: Tensor, *tensors: Any) -> tuple[Tensor, ...]:
+    """What `Recurrence` computes, output and final state, by the cells' equations."""
+    weights = shape.by_direction(tensors[shape.parts :])
+    cells = [cell_with(shape.mode, shape.hidden, shape.bias, own) for own in weights]
+    zeros = cells[0].initial_state(shape.batch_sizes[0], data)
+    begin = [part.expand(shape.directions, -1, -1) for part in zeros]
+    state = tuple(zero if part is None else part for zero, part in zip(begin, tensors, strict=False))
+    sizes = None if data.dim() == 3 else torch.tensor(shape.batch_sizes)
+    output, final = unroll_directions(cells, data, sizes, state)
+    return output, *final
 
 
 def _project(shape: Shape, data: Tensor, weights: list[tuple[Tensor, ...]]) -> tuple[Tensor, list[Tensors]]:
@@ -339,9 +373,15 @@ def _check(data: Tensor, others: list[Tensor | None]) -> None:
         raise RuntimeError(f"the compiled kernels are not there ({kernels.missing}): use backend='auto'")
     if data.numel() == 0:
         raise RuntimeError(f"expected at least one step and one sequence, got data of shape {tuple(data.shape)}")
-    for other in others:
-        if other is not None and other.dtype != data.dtype:
-            raise RuntimeError(f"expected state and weights of {data.dtype} as the input is, got {other.dtype}")
+    for tensor in (data, *others):
+        if tensor is None:
+            continue
+        if tensor.dtype != data.dtype:
+            raise RuntimeError(f"expected state and weights of {data.dtype} as the input is, got {tensor.dtype}")
+        if not tensor.is_cpu:
+            raise RuntimeError(
+                f"the compiled kernels run on the CPU, and a tensor is on {tensor.device}: use backend='auto'"
+            )
 
 
 def run_layer(

@@ -1,15 +1,16 @@
 """A linear-chain conditional random field: tags that are scored as a whole sequence, not one by one."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from elman import kernels
+from elman.nn.derivatives import by_autograd
 
 NEVER = -1e30
 """The score of a forbidden step: finite, so that no gradient is NaN, and so low that its probability is exactly 0."""
@@ -224,16 +225,23 @@ class _Partition(torch.autograd.Function):
         ctx: Any, emissions: Tensor, start: Tensor, transitions: Tensor, end: Tensor, lengths: Tensor
     ) -> Tensor:
         alphas = _forward(emissions, start, transitions)
-        ctx.save_for_backward(alphas, transitions, end, lengths)
+        ctx.save_for_backward(emissions, start, transitions, end, lengths, alphas)
         return _ending(alphas, end, lengths).logsumexp(dim=1)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, weight: Tensor) -> tuple[Tensor | None, ...]:
-        alphas, transitions, end, lengths = ctx.saved_tensors
+        *inputs, lengths, alphas = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            equation = partial(_log_partition, lengths=lengths)
+            return *by_autograd(equation, tuple(inputs), ctx.needs_input_grad[:4], weight), None
+        _, _, transitions, end = inputs
         tags, pairs = _backward(alphas, transitions, end, lengths, weight)
         ends = tags[torch.arange(len(lengths), device=lengths.device), lengths - 1]  # B x K
         return tags, tags[:, 0].sum(0), pairs, ends.sum(0), None
+
+
+def _log_partition(emissions: Tensor, start: Tensor, transitions: Tensor, end: Tensor, lengths: Tensor) -> Tensor:
+    return _ending(_forward(emissions, start, transitions), end, lengths).logsumexp(dim=1)
 
 
 def _forward(emissions: Tensor, start: Tensor, transitions: Tensor) -> Tensor:
@@ -267,7 +275,7 @@ def _backward(
     tags = [here]
     for step in range(len(alphas) - 2, -1, -1):
         both = (alphas[step].unsqueeze(1) + into).softmax(dim=2) * here.unsqueeze(2)  # B x to x from
-        pairs += both.sum(0)
+        pairs = pairs + both.sum(0)  # not in place: there may be many gradients at once
         here = torch.where(ends == step, final, both.sum(1))
         tags.append(here)
     return torch.stack(tags[::-1], dim=1), pairs.T

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from elman.nn import rows
-from elman.nn.shared import by_autograd
+from elman.nn.derivatives import by_autograd
 
 _sigmoid_back, _tanh_back = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward
 

@@ -3,12 +3,13 @@
 Two keyword arguments are new. `weight_dropout` drops recurrent weights while training, with a fresh mask for
 each call. `backend` says how the recurrence is computed: "torch" (PyTorch's kernels), "cells" (the readable
 equations of `elman.nn.cells`), "compiled" (Elman's kernels), or "auto": the kernels on the CPU, else PyTorch's.
-`trace` is a call that shows the gates too.
+`trace` is a call that shows the gates too. `convert` turns the layers of a whole network into these, and back.
 """
 
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 from torch.nn.utils.rnn import PackedSequence
 
 from elman.nn.backends import Hidden, Trace, check_backend, run, trace
@@ -17,6 +18,10 @@ from elman.nn.dropout import check_probability
 
 class _DropIn(nn.RNNBase):
     """What the three layers add to PyTorch's."""
+
+    # For a layer of PyTorch's that became one of these by its class alone: see `convert`.
+    weight_dropout: float = 0.0
+    backend: str = "auto"
 
     def __init__(self, *args: Any, weight_dropout: float = 0.0, backend: str = "auto", **kwargs: Any) -> None:
         check_probability(weight_dropout, "weight_dropout")
@@ -73,3 +78,41 @@ class GRU(_DropIn, nn.GRU):  # type: ignore[misc]
     >>> output.shape, h.shape
     (torch.Size([7, 5]), torch.Size([1, 5]))
     """
+
+
+Module = TypeVar("Module", bound=nn.Module)
+
+
+def convert(module: Module, to: Literal["elman", "torch"] = "elman") -> Module:
+    """Make every `torch.nn.RNN`, `LSTM` and `GRU` in a module, itself included, Elman's; to="torch" makes it back.
+
+    It happens in place, and only the class of a layer changes: weights, state dict, hooks, parametrizations, what an
+    optimizer holds and the options of `backend` and `weight_dropout` stay. A subclass of a layer is left as it is.
+
+    >>> model = nn.Sequential(nn.Embedding(9, 3), nn.LSTM(3, 5))
+    >>> type(convert(model)[1]) is LSTM
+    True
+    >>> type(convert(model, to="torch")[1]) is nn.LSTM
+    True
+    """
+    pairs: list[tuple[type[nn.Module], type[nn.Module]]] = [(nn.RNN, RNN), (nn.LSTM, LSTM), (nn.GRU, GRU)]
+    if to not in ("elman", "torch"):
+        raise ValueError(f"to must be 'elman' or 'torch', got {to!r}")
+    classes = dict(pairs) if to == "elman" else {ours: theirs for theirs, ours in pairs}
+    found = [(name, layer) for name, layer in module.named_modules() if _own_class(layer) in classes]
+    for name, layer in found:
+        if to == "torch" and layer.training and getattr(layer, "weight_dropout", 0.0):
+            which = f"the layer {name!r}" if name else "the layer"
+            raise ValueError(f"{which} drops weights while training, which PyTorch's does not: call eval() first")
+    for _, layer in found:
+        new = classes[_own_class(layer)]
+        if parametrize.is_parametrized(layer):  # its class is its own, made by PyTorch, with the weights as properties
+            own = {name: value for name, value in vars(type(layer)).items() if name not in ("__dict__", "__weakref__")}
+            new = type(type(layer).__name__, (new,), own)
+        layer.__class__ = new
+    return module
+
+
+def _own_class(layer: nn.Module) -> type:
+    """The class of a layer, where it is parametrized the one that it had before."""
+    return type(layer).__bases__[0] if parametrize.is_parametrized(layer) else type(layer)

@@ -13,7 +13,7 @@ from elman.nn.cells import Cell, ChoGRUCell, ElmanCell, GRUCell, LSTMCell, State
 from elman.nn.dropout import check_probability, drop_weight, locked_dropout
 from elman.nn.layers import GRU, LSTM, RNN
 from elman.nn.mutants import MUT1Cell, MUT2Cell, MUT3Cell
-from elman.nn.steps import Steps, unroll
+from elman.nn.steps import Steps, unroll_directions
 
 Merge = Literal["concat", "mean"]
 Connections = Literal["plain", "residual", "dense"]
@@ -52,18 +52,14 @@ class CellLayer(nn.Module):
         self, input: Tensor | PackedSequence, hx: Hidden | None = None
     ) -> tuple[Tensor | PackedSequence, Hidden]:
         steps = Steps.of(input, batch_first=False)
-        state = None if hx is None else steps.state(_parts(hx))  # each D x B x H
-        outputs, finals = [], []
-        for direction, module in enumerate(self.cells):
-            cell = self.dropped(cast(Cell, module))
-            begin = cell.initial_state(steps.batch_size, steps.data)
-            if state is not None:
-                begin = tuple(part[direction] for part in state)
-            output, final = unroll(cell, steps.data, steps.batch_sizes, begin, reverse=direction == 1)
-            outputs.append(output)
-            finals.append(final)
-        ends = tuple(torch.stack(parts) for parts in zip(*finals, strict=True))  # each D x B x H
-        return steps.output(torch.cat(outputs, dim=-1)), _as_hidden(steps.final_state(ends))
+        cells = [self.dropped(cast(Cell, module)) for module in self.cells]
+        if hx is None:
+            shapes = [(len(cells), steps.batch_size, size) for size in cells[0].state_sizes]
+            begin = tuple(steps.data.new_zeros(shape) for shape in shapes)
+        else:
+            begin = steps.state(_parts(hx))  # each D x B x H
+        output, final = unroll_directions(cells, steps.data, steps.batch_sizes, begin)
+        return steps.output(output), _as_hidden(steps.final_state(final))
 
     def dropped(self, cell: Cell) -> Cell:
         """A cell of this layer, its recurrent weights with a fresh mask while training."""

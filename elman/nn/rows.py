@@ -1,14 +1,11 @@
 """One step of some rows through a layer of `torch.nn`, by its equations: leaner than a call with a sequence of one."""
 
-from typing import cast
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from elman.nn.cells import State
-
-NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+from elman.nn.weights import weights_of
 
 
 def can_step(layer: nn.Module) -> bool:
@@ -25,14 +22,14 @@ def step(layer: nn.RNNBase, x: Tensor, state: State) -> State:
     >>> torch.allclose(step(layer, x, state)[1], c[0], atol=1e-6)
     True
     """
-    weight_ih, weight_hh, bias_ih, bias_hh = weights_of(layer)
+    weight_ih, weight_hh, bias_ih, bias_hh = all_weights(layer)
     return after(layer.mode, linear(x, weight_ih, bias_ih), linear(state[0], weight_hh, bias_hh), state)
 
 
-def weights_of(layer: nn.RNNBase) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+def all_weights(layer: nn.RNNBase) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
     """The matrices of input and state, then their biases, of a layer that `can_step`."""
-    weight_ih, weight_hh, bias_ih, bias_hh = (getattr(layer, f"{name}_l0", None) for name in NAMES)
-    return cast(Tensor, weight_ih), cast(Tensor, weight_hh), bias_ih, bias_hh
+    ((weight_ih, weight_hh, *biases),) = weights_of(layer)
+    return weight_ih, weight_hh, *(biases or (None, None))
 
 
 def after(mode: str, seen: Tensor, kept: Tensor, state: State) -> State:

@@ -16,6 +16,7 @@ from torch.utils.dlpack import to_dlpack  # type: ignore[attr-defined]
 
 from elman import kernels
 from elman.nn.backends import can_call
+from elman.nn.derivatives import is_batched
 
 Left = tuple[Tensor, ...]
 """What one use of a tensor leaves."""
@@ -57,26 +58,9 @@ def can_share(tensor: Tensor) -> bool:
     )
 
 
-def can_leave() -> bool:
-    """Whether a use can leave its share on the way back; else it has to return it, to be differentiated again."""
-    return not (torch.is_grad_enabled() or torch._C._are_functorch_transforms_active())
-
-
-def by_autograd(
-    equation: Callable[..., Tensor], inputs: tuple[Tensor, ...], needed: tuple[bool, ...], d: Tensor
-) -> tuple[Tensor | None, ...]:
-    """The gradients of an equation for a function that has its own way back, where they are to be differentiated again.
-
-    >>> x = torch.ones(1, requires_grad=True)
-    >>> (once,) = by_autograd(torch.exp, (x,), (True,), torch.ones(1))
-    >>> torch.equal(torch.autograd.grad(once, x)[0], once)
-    True
-    """
-    again = torch.is_grad_enabled()
-    with torch.enable_grad():
-        wanted = [part for part, asked in zip(inputs, needed, strict=True) if asked]
-        found = iter(torch.autograd.grad(equation(*inputs), wanted, d, create_graph=again))
-    return tuple(next(found) if asked else None for asked in needed)
+def can_leave(d: Tensor) -> bool:
+    """Whether a use can leave its share of the gradient `d` on the way back; else PyTorch has to see it made."""
+    return not (torch.is_grad_enabled() or torch._C._are_functorch_transforms_active() or is_batched(d))
 
 
 def share(uses: Uses, combine: Combine, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -148,7 +132,7 @@ class _Linear(torch.autograd.Function):
         of_x, of_weight, of_bias, of_more, _ = ctx.needs_input_grad
         d_x = d_y @ weight if of_x else None
         d_more = d_y if of_more else None
-        if can_leave():
+        if can_leave(d_y):
             if of_weight or of_bias:
                 ctx.uses.leave(d_y, x)
             return d_x, None, None, d_more, None
@@ -212,7 +196,7 @@ class _Mix(torch.autograd.Function):
         d_weights = _seen_back(d_seen, states, padding) if of_weights else None  # R x S
         if not of_states:
             return d_weights, None, None, None
-        if can_leave():
+        if can_leave(d_seen):
             ctx.uses.leave(weights, d_seen)
             return d_weights, None, None, None
         own = weights.unsqueeze(2) * d_seen.unsqueeze(1)  # R x S x M
@@ -230,7 +214,7 @@ def _seen(weights: Tensor, states: Tensor, padding: Tensor) -> Tensor:
 
 def _seen_back(d_seen: Tensor, states: Tensor, padding: Tensor) -> Tensor:
     """The gradient of the weights (R x S)."""
-    if torch.is_grad_enabled() or not can_call(states, d_seen):
+    if not (can_leave(d_seen) and can_call(states, d_seen)):
         return (states[: len(d_seen)] @ d_seen.unsqueeze(2)).squeeze(2)
     d_weights = states.new_empty(len(d_seen), states.shape[1])
     _mix(d_weights, states, padding, d_seen, backward=True)

@@ -1,6 +1,6 @@
 """The sequences that a recurrent layer is called with, in the one layout that it computes in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -133,6 +133,30 @@ def unroll(
     if record is not None and reverse:
         record.reverse()
     return torch.stack(outputs) if batch_sizes is None else torch.cat(outputs), state
+
+
+def unroll_directions(
+    cells: Sequence[Cell],
+    data: Tensor,
+    batch_sizes: Tensor | None,
+    state: State,
+    records: Sequence[list[dict[str, Tensor]] | None] = (None, None),
+) -> tuple[Tensor, State]:
+    """`unroll` of a layer's cells, the second from the last step to the first: outputs side by side, states D x B x H.
+
+    >>> from elman.nn.cells import ElmanCell
+    >>> cells = [ElmanCell(3, 5), ElmanCell(3, 5)]
+    >>> output, (h,) = unroll_directions(cells, torch.ones(7, 2, 3), None, (torch.zeros(2, 2, 5),))
+    >>> output.shape, h.shape
+    (torch.Size([7, 2, 10]), torch.Size([2, 2, 5]))
+    """
+    outputs, finals = [], []
+    for direction, (cell, record) in enumerate(zip(cells, records, strict=False)):
+        begin = tuple(part[direction] for part in state)
+        output, final = unroll(cell, data, batch_sizes, begin, reverse=direction == 1, record=record)
+        outputs.append(output)
+        finals.append(final)
+    return torch.cat(outputs, dim=-1), tuple(torch.stack(part) for part in zip(*finals, strict=True))
 
 
 Step = Callable[[Tensor, State], State]

@@ -86,7 +86,7 @@ class _Products:
     """A layer of `torch.nn`: products with shared weights, then its gates."""
 
     def __init__(self, layer: RNN | LSTM | GRU, known: int | None) -> None:
-        weight_ih, weight_hh, bias_ih, bias_hh = rows.weights_of(layer)
+        weight_ih, weight_hh, bias_ih, bias_hh = rows.all_weights(layer)
         parts = [weight_ih] if known is None else torch.split(weight_ih, [known, weight_ih.shape[1] - known], dim=1)
         self.mode = layer.mode
         self.one_function = layer.mode == "GRU" and can_share(weight_hh)

@@ -5,8 +5,9 @@ import torch
 from torch import Tensor
 
 from elman import kernels
-from elman.nn.additive import additive_scores
+from elman.nn.additive import SharedScores, additive_scores
 from elman.nn.attention import AdditiveAttention
+from elman.nn.shared import SharedMemory
 
 pytestmark = pytest.mark.skipif(not kernels.available(), reason="the compiled kernels are not installed")
 LENGTHS = torch.tensor([5, 1, 3])
@@ -97,3 +98,28 @@ def test_a_second_derivative_is_the_equations(counts: torch.Tensor | None) -> No
         found.append(torch.autograd.grad(sum(slope.square().sum() for slope in slopes), (query, keys, v)))
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other, atol=1e-3, rtol=1e-3)
+
+
+def test_a_second_derivative_where_the_query_is_made_of_the_keys() -> None:
+    _, keys, v, padding = given(6)
+    found = []
+    for function in (additive_scores, equation):
+        scores = function(keys.cumsum(dim=1), keys, v, padding)
+        (slope,) = torch.autograd.grad(scores[scores.isfinite()].square().sum(), keys, create_graph=True)
+        found.append((slope, *torch.autograd.grad(slope.square().sum(), keys)))
+    torch.testing.assert_close(*found, atol=1e-3, rtol=1e-3)
+
+
+def test_many_gradients_at_once() -> None:
+    query, keys, v, padding = given(6)
+    memory = SharedMemory(keys, padding)
+    for output, inputs in (
+        (additive_scores(query, keys, v, padding), (query, keys, v)),
+        (SharedScores(keys, v, padding)(query[:, 0]), (query, keys, v)),
+        (memory(query[:, 0, :5].masked_fill(padding, 0)), (query, keys)),
+    ):
+        ways = torch.randn(3, *output.shape).masked_fill(output.isinf(), 0)
+        together = torch.autograd.grad(output, inputs, ways, is_grads_batched=True, retain_graph=True)
+        alone = [torch.autograd.grad(output, inputs, way, retain_graph=True) for way in ways]
+        for many, each in zip(together, zip(*alone, strict=True), strict=True):
+            torch.testing.assert_close(many, torch.stack(each), atol=1e-5, rtol=1e-4)

@@ -9,15 +9,17 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.autograd import forward_ad
 from torch.func import functional_call, functionalize, grad, hessian, jacrev, jvp, stack_module_state, vmap
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.nn.utils.rnn import pack_padded_sequence
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
 import elman.nn
 from elman import kernels
 from elman.nn.backends import choose, run_torch
-from tests.nn.parity import KINDS, pair, result, state_for
+from tests.nn.parity import KINDS, pair, result, state_for, values
 
 pytestmark = pytest.mark.skipif(not kernels.available(), reason="Elman was built without its kernels")
 
@@ -94,20 +96,81 @@ def test_an_ensemble_by_vmap() -> None:
     torch.testing.assert_close(outputs, torch.stack([layer(x)[0] for layer in layers]))
 
 
+@pytest.mark.parametrize("lengths", [None, [3, 2]], ids=["padded", "packed"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_second_and_third_derivatives_are_those_of_the_cells(kind: str, lengths: list[int] | None) -> None:
+    _, layer = pair(kind, "auto", torch.float64, X, 4, num_layers=2, bidirectional=True)
+    x = torch.randn(3, 2, X, dtype=torch.float64, requires_grad=True)
+    leaves, found = [x, *layer.parameters()], []
+    for layer.backend in ("auto", "cells"):
+        input = x if lengths is None else pack_padded_sequence(x, lengths)
+        value = values(layer(input)[0]).square().sum()
+        for _ in range(3):
+            gradients = torch.autograd.grad(value, leaves, create_graph=True)
+            found.append(gradients)
+            value = sum(g.square().sum() for g in gradients)
+    torch.testing.assert_close(found[:3], found[3:])
+
+
 @pytest.mark.parametrize("name", LAYERS)
-def test_a_second_derivative_is_refused_and_the_cells_have_it(name: str) -> None:
-    readable, compiled = twins(name, dtype=torch.float64)
-    x = torch.randn(T, B, X, dtype=torch.float64, requires_grad=True)
-    (first,) = torch.autograd.grad(loss(compiled, x), x, create_graph=True)
-    (right,) = torch.autograd.grad(loss(readable, x), x, create_graph=True)
-    torch.testing.assert_close(first, right)
-    with pytest.raises(RuntimeError, match=r"no second derivative: make the layer with backend='cells'"):
-        first.sum().backward()
-    with pytest.raises(RuntimeError, match=r"no derivative in forward mode: .* backend='cells'"):
-        jvp(lambda x: compiled(x)[0], (x.detach(),), (torch.ones_like(x),))
-    compiled.backend = "cells"  # as the sentences say
-    small = x.detach()[:2, :1].clone().requires_grad_()
-    assert torch.autograd.gradgradcheck(lambda x: compiled(x)[0], small)
+def test_second_derivatives_of_weights_that_two_layers_share(name: str) -> None:
+    layers = [make(name, dtype=torch.float64) for _ in range(2)]
+    first, second = layers
+    second.input_size = H
+    second.weight_ih_l0 = second.weight_hh_l0 = first.weight_hh_l0  # so the input of the second is made of its weight
+    x, found = torch.randn(3, 2, X, dtype=torch.float64), []
+    for backend in ("compiled", "cells"):
+        first.backend = second.backend = backend
+        value = second(first(x)[0])[0].square().sum()
+        (once,) = torch.autograd.grad(value, first.weight_hh_l0, create_graph=True)
+        found.append((once, *torch.autograd.grad(once.square().sum(), first.weight_hh_l0)))
+    torch.testing.assert_close(found[0], found[1])
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_many_gradients_at_once(name: str) -> None:
+    readable, compiled = twins(name, bidirectional=True, dtype=torch.float64)
+    x = torch.randn(3, 2, X, dtype=torch.float64, requires_grad=True)
+
+    def of_input(x: Tensor) -> Tensor:
+        return compiled(x)[0].sin()
+
+    jacobian, hessian = torch.autograd.functional.jacobian, torch.autograd.functional.hessian
+    torch.testing.assert_close(jacobian(of_input, x, vectorize=True), jacobian(lambda x: readable(x)[0].sin(), x))
+    curved = hessian(lambda x: of_input(x).sum(), x[:2, :1], vectorize=True)
+    torch.testing.assert_close(curved, hessian(lambda x: readable(x)[0].sin().sum(), x[:2, :1]))
+    given = torch.randn(5, 3, 2, 2 * H, dtype=torch.float64)
+    weights = [[x, *layer.parameters()] for layer in (compiled, readable)]
+    together = torch.autograd.grad(compiled(x)[0], weights[0], given, is_grads_batched=True)
+    alone = [torch.autograd.grad(readable(x)[0], weights[1], one) for one in given]
+    torch.testing.assert_close(together, tuple(map(torch.stack, zip(*alone, strict=True))))
+    func = torch.func.jacrev(torch.func.jacrev(lambda x: of_input(x).sum()))(x[:2, :1])
+    torch.testing.assert_close(func, curved)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_forward_mode_is_refused_in_a_sentence(name: str) -> None:
+    layer, x = make(name), torch.randn(T, B, X, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"no derivative in forward mode: .* backend='auto' or backend='cells'"):
+        jvp(lambda x: layer(x)[0], (x.detach(),), (torch.ones_like(x),))
+    output = layer(x)[0]
+    with forward_ad.dual_level(), pytest.raises(RuntimeError, match="no derivative in forward mode"):
+        towards = forward_ad.make_dual(torch.ones_like(output), torch.ones_like(output))
+        torch.autograd.grad(output, x, towards)
+
+
+@pytest.mark.parametrize("backend", ["auto", "compiled", "cells", "torch"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_tensor_on_another_device(name: str, backend: str) -> None:
+    x, away = torch.randn(T, B, X), torch.zeros(1, B, H, device="meta")
+    layer = make(name, backend)
+    state = (away, torch.zeros(1, B, H)) if name == "LSTM" else away
+    moved = make(name, backend)
+    moved.bias_hh_l0 = nn.Parameter(moved.bias_hh_l0.to("meta"))
+    own = "not at the same device" if backend in ("auto", "torch") else "meta"
+    for module, given in ((layer, (x, state)), (moved, (x,)), (layer, (x.to("meta"),))):
+        with pytest.raises(RuntimeError, match=own):
+            module(*given)
 
 
 @pytest.mark.parametrize("kind", KINDS)

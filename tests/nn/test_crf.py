@@ -132,7 +132,9 @@ def test_gradients(forbid: float) -> None:
     def likelihood(emissions: Tensor, *_: Tensor) -> Tensor:
         return crf(emissions, tags, case.lengths)
 
-    assert torch.autograd.gradcheck(likelihood, (emissions, *crf.parameters()))
+    inputs = (emissions, *crf.parameters())
+    assert torch.autograd.gradcheck(likelihood, inputs, check_batched_grad=True)
+    assert torch.autograd.gradgradcheck(likelihood, inputs, fast_mode=True)
 
 
 def test_gradient_of_what_is_forbidden_is_zero() -> None:
@@ -277,3 +279,17 @@ def test_the_compiled_search_is_the_readable_one(lengths: list[int], tags: int, 
         readable = crf.best_paths(emissions, torch.tensor(lengths))
     assert torch.equal(compiled[0], readable[0])
     assert torch.allclose(compiled[1], readable[1])
+
+
+@pytest.mark.skipif(not kernels.available(), reason="the kernels were not built")
+@pytest.mark.parametrize("step", range(4))
+@pytest.mark.parametrize("tag", range(3))
+def test_the_compiled_search_keeps_a_nan_as_the_readable_one_does(step: int, tag: int) -> None:
+    crf, emissions, lengths = CRF(3), torch.randn(2, 4, 3), torch.tensor([4, 4])
+    emissions[1, step, tag] = torch.nan
+    compiled = crf.best_paths(emissions, lengths)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "native", None)
+        readable = crf.best_paths(emissions, lengths)
+    assert compiled[1].isnan().tolist() == readable[1].isnan().tolist() == [False, True]
+    assert torch.equal(compiled[0], readable[0])

@@ -75,6 +75,17 @@ def test_every_cell_and_pooling(cell: str, nonlinearity: str, bidirectional: boo
         assert_same(network, [4, 1, 9, 4])
 
 
+@pytest.mark.parametrize("pooling", POOLINGS)
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_nan_at_any_step_is_not_lost(pooling: str, place: int) -> None:
+    network = Network("rnn", pooling=pooling, nonlinearity="relu", bidirectional=True)
+    texts = texts_of([3, 3], network.body.input_size)
+    texts[0][place] = torch.nan
+    found = network.encoder()(torch.cat(texts).numpy(), [3, 3])
+    np.testing.assert_allclose(found, network.expected(texts), atol=CLOSE, rtol=1e-5)
+    assert np.isnan(found[0]).all() and np.isfinite(found[1]).all()
+
+
 @pytest.mark.parametrize("connections", ["residual", "dense"])
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_connections(connections: str, bidirectional: bool) -> None:
