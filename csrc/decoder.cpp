@@ -58,13 +58,13 @@ Decoder::Decoder(const Weights& weights, const LookWeights& look)
     require(weights.labels == 0 && E > 0 && weights.bridge && weights.bridge_tanh, "the readout");
     require(weights.fed_size == (look.feeds_readout ? fed_ : looks_ == Looks::before ? M : 0), "what it is fed");
     require(!look.feeds_readout || looks_ == Looks::after, "what it is fed");
-    const bool token = look.sees_token || look.reads_token;
-    require(!token || looks_ == Looks::before, "the token");
+    const bool token = look.reads_token;  // where it looks before the step, and there alone, the token stands in the row
+    require(token == (looks_ == Looks::before) && (token || !look.sees_token), "the token");
     std::vector<long> parts;
     if (look.reads_token) parts.push_back(E);
     parts.push_back(H);
     if (looks) parts.push_back(M);
-    require(weights.bridge_parts == parts && look.reads_token == token, "the readout");
+    require(weights.bridge_parts == parts, "the readout");
 
     network_.score = look.score;
     network_.scale = look.scale;

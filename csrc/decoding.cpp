@@ -12,9 +12,7 @@
 namespace elman {
 namespace {
 
-using Numbers = nb::ndarray<const float, nb::device::cpu, nb::c_contig>;
-using Doubles = nb::ndarray<const double, nb::device::cpu, nb::c_contig>;
-using Longs = nb::ndarray<const std::int64_t, nb::device::cpu, nb::c_contig>;
+using Numbers = Whole<float>;
 
 Score score_named(const std::string& name) {
     return named<Score>("score", name,
@@ -29,15 +27,15 @@ Looks looks_named(const std::string& name) {
 std::shared_ptr<Decoder> make_decoder(const nb::dict& description) {
     Given given(description);
     std::vector<Given> kept;
-    Weights weights = network_of(given, description, kept);
+    Weights weights = network_of(given, kept);
     weights.fed_size = given.size("fed_size");
     weights.bridge_tanh = true;
-    weights.bridge_parts = nb::cast<std::vector<long>>(description["bridge_parts"]);
+    weights.bridge_parts = given.sizes("bridge_parts");
     LookWeights look{};
     look.looks = looks_named(given.text("looks"));
     look.feeds_readout = given.flag("feeds_readout");
     look.score = score_named(given.text("score"));
-    look.scale = nb::cast<float>(description["scale"]);
+    look.scale = given.number("scale");
     look.sees_token = given.flag("sees_token");
     look.reads_token = given.flag("reads_token");
     look.key_size = given.size("key_size");
@@ -45,20 +43,21 @@ std::shared_ptr<Decoder> make_decoder(const nb::dict& description) {
     look.query = given.matrix("query");
     look.query_bias = given.numbers("query_bias", look.query.rows);
     look.v = given.numbers("v", look.query.rows);
-    if (look.key_size < 0 || look.state_size < 0) refuse("a size is below zero");
     nb::gil_scoped_release unlocked;
     return std::make_shared<Decoder>(weights, look);
 }
 
 // The logits are written to `logits`, which has room for at least as many rows as there are.
-nb::tuple step(const Decoder& decoder, const Ids& ids, const Ids& owners, const Numbers& states, const Numbers& keys,
-               const Numbers& memory, const Ids& lengths, nb::ndarray<float, nb::device::cpu, nb::c_contig> logits,
+nb::tuple step(const Decoder& decoder, const Ids& ids, const Whole<int>& owners, const Numbers& states, const Numbers& keys,
+               const Numbers& memory, const Whole<int>& lengths, nb::ndarray<float, nb::device::cpu, nb::c_contig> logits,
                int threads) {
     const std::size_t rows = ids.size();
-    if (rows == 0 || rows > 1u << 24) refuse("there should be 1 to 16777216 rows");
+    if (rows == 0 || rows > kMostRows) refuse("there should be 1 to 16777216 rows");
+    checked_threads(threads);
     if (keys.ndim() != 3 || memory.ndim() != 3 || states.ndim() != 2 || logits.ndim() != 2)
         refuse("keys and memory should be B x S x size, states and logits matrices");
     const std::size_t sources = memory.shape(0), places = memory.shape(1);
+    if (sources > kMostSize || places > kMostSize) refuse("there are too many sources, or too many places in one");
     const bool looks = decoder.memory_size() > 0;
     if (states.shape(0) != rows || static_cast<long>(states.shape(1)) != decoder.state_size())
         refuse("a state should have " + std::to_string(decoder.state_size()) + " numbers a row");
@@ -67,31 +66,38 @@ nb::tuple step(const Decoder& decoder, const Ids& ids, const Ids& owners, const 
         refuse("the memory does not fit the decoder");
     if (logits.shape(0) < rows || static_cast<long>(logits.shape(1)) != decoder.padded_vocabulary())
         refuse("the logits should be " + std::to_string(decoder.padded_vocabulary()) + " numbers a row");
-    check_ids("the ids", ids, static_cast<long>(rows), decoder.vocabulary());
-    check_ids("the owners", owners, static_cast<long>(rows), static_cast<int>(sources));
-    check_ids("the lengths", lengths, static_cast<long>(sources), static_cast<int>(places) + 1);
-    for (std::size_t i = 0; i < sources; ++i)
-        if (lengths.data()[i] < 1) refuse("a source should have a place or more");
+    const auto read = checked_ids("the ids", ids, static_cast<long>(rows), decoder.vocabulary());
+    const auto owned = checked_ids("the owners", owners, static_cast<long>(rows), static_cast<long>(sources));
+    const auto there = checked_ids("the lengths", lengths, static_cast<long>(sources), static_cast<long>(places) + 1);
+    for (const int length : there)
+        if (length < 1) refuse("a source should have a place or more");
     const Memory seen{static_cast<int>(sources), static_cast<int>(places), decoder.key_size(), decoder.memory_size(),
-                      keys.data(), memory.data(), lengths.data()};
+                      keys.data(), memory.data(), there.data()};
     std::vector<float> after(states.data(), states.data() + states.size());
     std::vector<float> weights(looks ? rows * places : 0);
     {
         nb::gil_scoped_release unlocked;
-        decoder.step(static_cast<int>(rows), ids.data(), owners.data(), seen, after.data(), weights.data(), logits.data(),
-                     threads < 1 ? 1 : threads);
+        decoder.step(static_cast<int>(rows), read.data(), owned.data(), seen, after.data(), weights.data(), logits.data(),
+                     threads);
     }
     return nb::make_tuple(to_python(std::move(after), {rows, states.shape(1)}),
                           to_python(std::move(weights), {rows, looks ? places : 0}));
 }
 
-nb::tuple best_continuations(const Numbers& log_probs, const Doubles& running, const Longs& first, long best, int threads) {
-    if (log_probs.ndim() != 2 || running.size() != log_probs.shape(0) || first.size() < 2 || best < 1)
-        refuse("log_probs should be N x V, running N, first B + 1 and best above zero");
-    const std::size_t sentences = first.size() - 1, count = sentences * static_cast<std::size_t>(best);
+nb::tuple best_continuations(const Numbers& log_probs, const Whole<double>& running, const Whole<std::int64_t>& given,
+                             long best, int threads) {
+    constexpr long kMost = 1 << 24;  // continuations of all sentences
+    const std::vector<std::int64_t> first = copied(given);
+    checked_threads(threads);
+    if (log_probs.ndim() != 2 || running.size() != log_probs.shape(0) || first.size() < 2)
+        refuse("log_probs should be N x V, running N and first B + 1");
+    const std::size_t sentences = first.size() - 1;
+    if (best < 1 || best > kMost / static_cast<long>(sentences))
+        refuse("best should be 1 to " + std::to_string(kMost) + " divided by the number of sentences");
+    const std::size_t count = sentences * static_cast<std::size_t>(best);
     for (std::size_t b = 0; b < sentences; ++b)
-        if (first.data()[b] < 0 || first.data()[b] >= first.data()[b + 1]) refuse("first should rise");
-    if (first.data()[sentences] != static_cast<std::int64_t>(running.size())) refuse("first should end with N");
+        if (first[b] < 0 || first[b] >= first[b + 1]) refuse("first should rise");
+    if (first.back() != static_cast<std::int64_t>(running.size())) refuse("first should end with N");
     std::vector<double> top(count);
     std::vector<std::int64_t> parents(count), tokens(count);
     const Continuations all{static_cast<long>(log_probs.shape(1)), best, log_probs.data(), running.data(), first.data(),
@@ -102,7 +108,7 @@ nb::tuple best_continuations(const Numbers& log_probs, const Doubles& running, c
             const auto at = [&](int part) { return static_cast<long>(sentences) * part / members; };
             kernels().continue_best(all, at(index), at(index + 1));
         };
-        parallel(threads < 1 ? 1 : threads, body);
+        parallel(threads, body);
     }
     const std::vector<std::size_t> shape{sentences, static_cast<std::size_t>(best)};
     return nb::make_tuple(to_python(std::move(top), shape), to_python(std::move(parents), shape),
@@ -115,12 +121,14 @@ void bind_decoder(nb::module_& m) {
     nb::class_<Decoder>(m, "Decoder", "The packed decoder of a translator; see elman.runtime.")
         .def_prop_ro("state_size", &Decoder::state_size)
         .def_prop_ro("padded_vocabulary", &Decoder::padded_vocabulary)
-        .def("step", step, nb::arg("ids"), nb::arg("owners"), nb::arg("states"), nb::arg("keys"), nb::arg("memory"),
-             nb::arg("lengths"), nb::arg("logits").noconvert(), nb::arg("threads"));
+        .def("step", step, nb::arg("ids").noconvert(), nb::arg("owners").noconvert(), nb::arg("states"),
+             nb::arg("keys"), nb::arg("memory"), nb::arg("lengths").noconvert(), nb::arg("logits").noconvert(),
+             nb::arg("threads"));
     m.def("make_decoder", make_decoder, nb::arg("description"),
           "Pack the weights of a decoder; see elman/runtime/decoder.py.");
-    m.def("best_continuations", best_continuations, nb::arg("log_probs"), nb::arg("running"), nb::arg("first"),
-          nb::arg("best"), nb::arg("threads"), "The best continuations of each sentence; see continuations.hpp.");
+    m.def("best_continuations", best_continuations, nb::arg("log_probs"), nb::arg("running"),
+          nb::arg("first").noconvert(), nb::arg("best"), nb::arg("threads"),
+          "The best continuations of each sentence; see continuations.hpp.");
 }
 
 }  // namespace elman

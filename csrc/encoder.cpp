@@ -160,8 +160,8 @@ class Encoder::Room {
             sizes_.push_back(0);
         }
         if (sizes_[used_] < count) {
+            buffers_[used_] = Buffer<float>(count + count / 2);
             sizes_[used_] = count + count / 2;
-            buffers_[used_] = Buffer<float>(sizes_[used_]);
         }
         return buffers_[used_++];
     }
@@ -174,30 +174,20 @@ class Encoder::Room {
     Barrier barriers_[3];
 };
 
-class Encoder::Lease {
-  public:
-    explicit Lease(const Encoder& encoder) : encoder_(encoder) {
-        const std::lock_guard<std::mutex> locked(encoder.lock_);
-        if (encoder.rooms_.empty()) {
-            room_ = std::make_unique<Room>();
-        } else {
-            room_ = std::move(encoder.rooms_.back());
-            encoder.rooms_.pop_back();
-        }
-    }
-    ~Lease() {
-        if (room_->bytes() > kRoomBytes) return;
-        const std::lock_guard<std::mutex> locked(encoder_.lock_);
-        encoder_.rooms_.push_back(std::move(room_));
-    }
-    Lease(const Lease&) = delete;
-    Lease& operator=(const Lease&) = delete;
-    Room* operator->() const { return room_.get(); }
+std::unique_ptr<Encoder::Room> Encoder::take_room() const {
+    const std::lock_guard<std::mutex> locked(lock_);
+    if (rooms_.empty()) return std::make_unique<Room>();
+    std::unique_ptr<Room> room = std::move(rooms_.back());
+    rooms_.pop_back();
+    return room;
+}
 
-  private:
-    const Encoder& encoder_;
-    std::unique_ptr<Room> room_;
-};
+// Not called where memory ran out: a room that was half prepared is not used again.
+void Encoder::keep_room(std::unique_ptr<Room> room) const {
+    if (room->bytes() > kRoomBytes) return;
+    const std::lock_guard<std::mutex> locked(lock_);
+    rooms_.push_back(std::move(room));
+}
 
 // --- Reading --------------------------------------------------------------------------------------------------------
 
@@ -262,7 +252,7 @@ void Encoder::run(const Texts& texts, float* answers, int threads) const {
 }
 
 void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>& chosen, float* answers, int threads) const {
-    const Lease room(*this);
+    std::unique_ptr<Room> room = take_room();
     const int lanes = kernels_.lanes, count = static_cast<int>(chosen.size());
     room->lengths.clear();
     for (const int text : chosen) room->lengths.push_back(texts.lengths[text]);
@@ -308,8 +298,9 @@ void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>&
         for (long part = 0; part * size < width_; ++part)
             copy(answers + place * width_ + part * size, from + row * stride + part * network_.hidden, size);
     };
-    if (!pooled()) return for_rows(answer);
-    for (int i = 0; i < count; ++i) answer(i, chosen[static_cast<std::size_t>(i)]);
+    if (!pooled()) for_rows(answer);
+    else for (int i = 0; i < count; ++i) answer(i, chosen[static_cast<std::size_t>(i)]);
+    keep_room(std::move(room));
 }
 
 }  // namespace elman

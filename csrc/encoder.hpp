@@ -59,13 +59,14 @@ class Encoder {
   private:
     struct Plan;  // the texts of a call, longest first
     class Room;   // the memory in which some texts are read
-    class Lease;  // a room while it is in use
 
     void add_layer(const EncoderWeights& weights, std::size_t depth, const std::vector<long>& parts);
     void add_ends(const EncoderWeights& weights);
     Matrix keep(const Plain& from, int blocks, const std::vector<long>& parts);
     const float* keep_rows(const float* from, long rows, int blocks, long units);
     int threads_for(long rows, int most) const;
+    std::unique_ptr<Room> take_room() const;
+    void keep_room(std::unique_ptr<Room> room) const;
     void read(const Texts& texts, const Plan& plan, const std::vector<int>& chosen, float* answers, int threads) const;
 
     const Kernels& kernels_;

@@ -1,5 +1,6 @@
 #include "engine.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -69,6 +70,8 @@ Engine::Engine(const Weights& weights)
     network_.softmax_bias =
         keep_rows(weights.softmax_bias, 1, 1, weights.vocabulary, -std::numeric_limits<float>::infinity());
 }
+
+Engine::~Engine() = default;
 
 void Engine::check_seen(const Weights& weights) const {
     require(weights.token_size >= 0 && weights.label_size >= 0 && weights.fed_size >= 0, "the embedding");
@@ -233,14 +236,35 @@ void Stream::gather(const std::vector<int>& rows) {
     }
 }
 
-void Engine::step(int rows, const int* ids, const int* labels, float* states, float* log_probs, int threads) const {
-    threads = threads_for(rows, threads);
-    Stream stream(*this, rows, rows, threads);
-    stream.load(states);
-    for (int row = 0; row < rows; ++row) {
-        stream.ids()[row] = ids[row];
-        if (labels) stream.labels()[row] = labels[row];
+// Memory that is used again: asking the system for it takes longer than a small network's step.
+std::unique_ptr<Stream> Engine::take_stream(int rows, int threads) const {
+    {
+        const std::lock_guard<std::mutex> locked(lock_);
+        while (!streams_.empty()) {
+            std::unique_ptr<Stream> stream = std::move(streams_.back());
+            streams_.pop_back();
+            if (stream->capacity() >= rows && stream->threads() >= threads) return stream;
+        }
     }
+    return std::make_unique<Stream>(*this, rows, rows, threads);
+}
+
+void Engine::keep_stream(std::unique_ptr<Stream> stream) const {
+    constexpr long kMostLogits = 1L << 20;
+    if (stream->capacity() * stream->padded() > kMostLogits) return;
+    const std::lock_guard<std::mutex> locked(lock_);
+    streams_.push_back(std::move(stream));
+}
+
+void Engine::step(int rows, const int* ids, const int* labels, const float* states, float* log_probs, float* after,
+                  int threads) const {
+    threads = threads_for(rows, threads);
+    std::unique_ptr<Stream> taken = take_stream(rows, threads);
+    Stream& stream = *taken;
+    stream.set_rows(rows);
+    stream.load(states);
+    std::copy(ids, ids + rows, stream.ids());
+    if (labels) std::copy(labels, labels + rows, stream.labels());
     auto body = [&](int index, int count) {
         stream.step(index, count);
         stream.logits(stream.top(), rows, index, count);
@@ -255,7 +279,8 @@ void Engine::step(int rows, const int* ids, const int* labels, float* states, fl
     };
     parallel(threads, body);
     stream.turn(0);
-    stream.save(states);
+    stream.save(after);
+    keep_stream(std::move(taken));
 }
 
 // The recurrence goes step by step, but what comes out of it is given to the softmax many steps at a time.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -37,10 +38,14 @@ struct Weights {
     const float* initial = nullptr;         // the state before the first step, `state_size` numbers
 };
 
+class Stream;
+
+// Several threads of a program may use one at once.
 class Engine {
   public:
     // Copies all that it needs. The kernels are those in use now. Throws std::invalid_argument where shapes do not fit.
     explicit Engine(const Weights& weights);
+    ~Engine();
 
     const Kernels& kernels() const { return kernels_; }
     const StreamNetwork& network() const { return network_; }
@@ -52,16 +57,19 @@ class Engine {
     int hidden() const { return hidden_; }
     int output() const { return output_; }
 
-    // The log-probabilities of the next id (B x V) after reading one id a row; states (B x state_size) are changed in place.
-    void step(int rows, const int* ids, const int* labels, float* states, float* log_probs, int threads) const;
+    // The log-probabilities of the next id (B x V) and the states (B x state_size) after reading one id a row.
+    void step(int rows, const int* ids, const int* labels, const float* states, float* log_probs, float* after,
+              int threads) const;
 
-    // The log-probability of each target (B x T) after the inputs up to its place (B x T); states likewise.
+    // The log-probability of each target (B x T) after the inputs up to its place (B x T); states are changed in place.
     void score(int rows, long steps, const int* inputs, const int* targets, const int* labels, float* states,
                double* log_probs, int threads) const;
 
   private:
     void add_layer(const Weights& weights, std::size_t depth);
     void check_seen(const Weights& weights) const;
+    std::unique_ptr<Stream> take_stream(int rows, int threads) const;
+    void keep_stream(std::unique_ptr<Stream> stream) const;
 
     const Kernels& kernels_;
     StreamNetwork network_{};
@@ -72,6 +80,8 @@ class Engine {
     std::vector<Buffer<float>> rows_;
     Buffer<std::int8_t> token_bytes_;
     std::vector<float> initial_;
+    mutable std::mutex lock_;
+    mutable std::vector<std::unique_ptr<Stream>> streams_;  // those that are not in use, for `step`
 
     Matrix keep(const Plain& from, int blocks, const std::vector<long>& parts);
     const float* keep_rows(const float* from, long rows, int blocks, long units, float filler = 0);

@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -18,24 +19,67 @@ namespace elman {
 namespace nb = nanobind;
 
 using Array = nb::ndarray<nb::device::cpu>;
-using Ids = nb::ndarray<const int, nb::device::cpu, nb::c_contig>;
+using Constant = nb::ndarray<nb::ro, nb::device::cpu>;
+template <class T>
+using Whole = nb::ndarray<const T, nb::device::cpu, nb::c_contig>;
+using Ids = Whole<std::int64_t>;
+
+constexpr long kMostRows = 1L << 24, kMostSize = 1L << 28, kMostSteps = 1L << 30;  // products of these never overflow
+constexpr int kMostThreads = 1024;
 
 [[noreturn]] inline void refuse(const std::string& why) { throw std::invalid_argument(why); }
+
+inline int checked_threads(int threads) {
+    if (threads < 1 || threads > kMostThreads) refuse("threads should be 1 to " + std::to_string(kMostThreads));
+    return threads;
+}
+
+// An array that another thread may overwrite as soon as the lock is released: what is checked is this copy of it.
+template <class T>
+std::vector<T> copied(const Whole<T>& array) {
+    return std::vector<T>(array.data(), array.data() + array.size());
+}
+
+// A copy likewise, of `count` numbers from 0 to `below` - 1.
+template <class T>
+std::vector<int> checked_ids(const char* what, const Whole<T>& ids, long count, long below) {
+    if (static_cast<long>(ids.size()) != count) refuse(std::string(what) + " should be " + std::to_string(count));
+    std::vector<int> found(ids.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        const T id = *const_cast<const volatile T*>(ids.data() + i);  // read once
+        if (id < 0 || id >= below)
+            refuse(std::string(what) + " must lie in 0 to " + std::to_string(below - 1) + ", not " + std::to_string(id));
+        found[i] = static_cast<int>(id);
+    }
+    return found;
+}
 
 // A dictionary of sizes and arrays. The arrays are kept as long as it lives.
 class Given {
   public:
     explicit Given(const nb::dict& values) : values_(values) {}
 
-    int size(const char* name) const { return nb::cast<int>(get(name)); }
-    bool flag(const char* name) const { return nb::cast<bool>(get(name)); }
-    std::string text(const char* name) const { return nb::cast<std::string>(get(name)); }
+    int size(const char* name) const {
+        const int size = cast<int>(name, "a whole number");
+        if (size < 0 || size > kMostSize) refuse(std::string(name) + " should be 0 to " + std::to_string(kMostSize));
+        return size;
+    }
+    float number(const char* name) const { return cast<float>(name, "a number"); }
+    bool flag(const char* name) const { return cast<bool>(name, "true or false"); }
+    std::string text(const char* name) const { return cast<std::string>(name, "a text"); }
+    std::vector<nb::dict> parts(const char* name) const { return cast<std::vector<nb::dict>>(name, "a list of parts"); }
+    std::vector<long> sizes(const char* name) const {
+        auto sizes = cast<std::vector<long>>(name, "a list of whole numbers");
+        for (const long size : sizes)
+            if (size < 1 || size > kMostSize) refuse(std::string(name) + " should be 1 to " + std::to_string(kMostSize));
+        return sizes;
+    }
 
     // Exactly `count` numbers, or null where there is None.
     const float* numbers(const char* name, long count) {
         const nb::object value = get(name);
         if (value.is_none()) return nullptr;
-        const Array array = keep<float>(name, value);
+        const Constant array = keep<float>(name, value);
         if (static_cast<long>(array.size()) != count)
             refuse(std::string(name) + " should have " + std::to_string(count) + " numbers");
         return static_cast<const float*>(array.data());
@@ -47,13 +91,14 @@ class Given {
         if (value.is_none()) return {};
         Plain plain;
         const bool pair = nb::isinstance<nb::tuple>(value);
-        const Array array = pair ? keep<std::int8_t>(name, value[0]) : keep<float>(name, value);
+        if (pair && nb::len(value) != 2) refuse(std::string(name) + " should be a matrix and its scales");
+        const Constant array = pair ? keep<std::int8_t>(name, value[0]) : keep<float>(name, value);
         if (array.ndim() != 2 || array.size() == 0) refuse(std::string(name) + " should be a matrix");
         plain.rows = static_cast<long>(array.shape(0));
         plain.columns = static_cast<long>(array.shape(1));
         if (pair) {
             plain.bytes = static_cast<const std::int8_t*>(array.data());
-            const Array scale = keep<float>(name, value[1]);
+            const Constant scale = keep<float>(name, value[1]);
             if (static_cast<long>(scale.size()) != plain.rows) refuse(std::string(name) + " should have a scale a row");
             plain.scale = static_cast<const float*>(scale.data());
         } else {
@@ -69,8 +114,16 @@ class Given {
     }
 
     template <class T>
-    Array keep(const char* name, const nb::handle& value) {
-        Array array = nb::cast<Array>(value);
+    T cast(const char* name, const char* what) const {
+        T value;
+        if (!nb::try_cast(get(name), value)) refuse(std::string(name) + " should be " + what);
+        return value;
+    }
+
+    template <class T>
+    Constant keep(const char* name, const nb::handle& value) {
+        Constant array;
+        if (value.is_none() || !nb::try_cast(value, array)) refuse(std::string(name) + " should be an array");
         if (array.dtype() != nb::dtype<T>()) refuse(std::string(name) + " has another type of number than it should");
         long step = 1;
         for (std::size_t i = array.ndim(); i-- > 0; step *= static_cast<long>(array.shape(i)))
@@ -80,7 +133,7 @@ class Given {
     }
 
     nb::dict values_;
-    std::vector<Array> kept_;
+    std::vector<Constant> kept_;
 };
 
 // The value of a name; `what` it is of is said where there is no such name.
@@ -104,14 +157,6 @@ nb::ndarray<nb::numpy, T> to_python(std::vector<T>&& numbers, std::vector<std::s
     auto* owned = new std::vector<T>(std::move(numbers));
     nb::capsule owner(owned, [](void* memory) noexcept { delete static_cast<std::vector<T>*>(memory); });
     return nb::ndarray<nb::numpy, T>(owned->data(), shape.size(), shape.data(), owner);
-}
-
-inline void check_ids(const char* what, const Ids& ids, long count, int below) {
-    if (static_cast<long>(ids.size()) != count) refuse(std::string(what) + " should be " + std::to_string(count));
-    for (std::size_t i = 0; i < ids.size(); ++i)
-        if (ids.data()[i] < 0 || ids.data()[i] >= below)
-            refuse(std::string(what) + " must lie in 0 to " + std::to_string(below - 1) + ", not " +
-                   std::to_string(ids.data()[i]));
 }
 
 }  // namespace elman

@@ -7,7 +7,7 @@
 namespace elman {
 
 // `kept` holds the arrays of the layers as long as it lives.
-inline Weights network_of(Given& given, const nb::dict& description, std::vector<Given>& kept) {
+inline Weights network_of(Given& given, std::vector<Given>& kept) {
     Weights weights{};
     weights.cell = cell_named(given.text("cell"));
     weights.vocabulary = given.size("vocabulary");
@@ -19,8 +19,7 @@ inline Weights network_of(Given& given, const nb::dict& description, std::vector
     weights.token_size = given.size("token_size");
     weights.label_size = given.size("label_size");
     if (weights.residual && weights.dense) refuse("connections are either residual or dense");
-    if (weights.vocabulary < 1 || weights.hidden < 1 || weights.output < 1 || weights.labels < 0 || weights.label_size < 0)
-        refuse("a size is not above zero");
+    if (weights.vocabulary < 1 || weights.hidden < 1 || weights.output < 1) refuse("a size is not above zero");
     weights.tokens = given.matrix("tokens");
     weights.label_vectors = given.numbers("label_vectors", static_cast<long>(weights.labels) * weights.label_size);
     weights.bridge = given.matrix("bridge");
@@ -28,7 +27,7 @@ inline Weights network_of(Given& given, const nb::dict& description, std::vector
     weights.softmax = given.matrix("softmax");
     weights.softmax_bias = given.numbers("softmax_bias", weights.vocabulary);
 
-    const auto layers = nb::cast<std::vector<nb::dict>>(description["layers"]);
+    const auto layers = given.parts("layers");
     const long H = weights.hidden, gates = weight_blocks(weights.cell) * H;
     const long state = weights.output + (weights.cell == Cell::lstm ? H : 0);
     weights.initial = given.numbers("initial", static_cast<long>(layers.size()) * state);

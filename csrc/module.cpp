@@ -2,6 +2,7 @@
 #include <nanobind/stl/optional.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -161,7 +162,10 @@ void run(const Request& r) {
 std::vector<long> offsets_of(const std::vector<long>& batch_sizes, const Array& output) {
     const long columns = output.ndim() > 1 ? static_cast<long>(output.shape(output.ndim() - 1)) : 0;
     const long rows = columns > 0 ? static_cast<long>(output.size()) / columns : 0;
+    constexpr long most = std::numeric_limits<int>::max();
     if (batch_sizes.empty()) refuse("batch_sizes", "should have a step");
+    if (static_cast<long>(batch_sizes.size()) > most || batch_sizes.front() > most)
+        refuse("batch_sizes", "should be at most " + std::to_string(most) + ", and have as many steps at most");
     std::vector<long> offsets{0};
     long before = batch_sizes.front();
     for (const long size : batch_sizes) {
@@ -181,7 +185,7 @@ void recurrence(bool backward, const std::string& mode, int input_size, int hidd
     if (hidden < 1 || output_size < 1 || (projected && cell != Cell::lstm)) refuse("hidden", "does not fit");
     if (input_size < 0) refuse("input_size", "should not be below zero");
     if (directions.empty() || directions.size() > 2) refuse("directions", "should be one or two");
-    Request request{cell, input_size, hidden, output_size, threads < 1 ? 1 : threads,
+    Request request{cell, input_size, hidden, output_size, checked_threads(threads),
                     offsets_of(batch_sizes, output), output, states, {}, backward};
     for (const nb::dict& each : directions) request.directions.emplace_back(each);
     if (output.dtype() == nb::dtype<float>()) run<float>(request);
@@ -201,7 +205,7 @@ using Bytes = nb::ndarray<std::uint8_t, nb::device::cpu, nb::c_contig>;
 // Without `d_query` the scores are written, with it read; `d_keys` and `d_v` are made both or not at all.
 void additive(const Floats& query, const Floats& keys, const Floats& v,
               const Bytes& padding,
-              const std::optional<nb::ndarray<std::int64_t, nb::device::cpu, nb::c_contig>>& counts, Floats scores,
+              const std::optional<Whole<std::int64_t>>& given_counts, Floats scores,
               const std::optional<Floats>& d_query, const std::optional<Floats>& d_keys,
               const std::optional<Floats>& d_v, int threads) {
     if (query.ndim() != 3 || keys.ndim() != 3) refuse("query", "and keys should have three dimensions");
@@ -209,11 +213,13 @@ void additive(const Floats& query, const Floats& keys, const Floats& v,
     const bool backward = d_query.has_value();
     if (d_keys.has_value() != d_v.has_value() || (d_keys && !backward)) refuse("d_keys", "comes with d_query and d_v");
     if (padding.size() != B * S) refuse("padding", "should be B x S");
-    if (counts && counts->size() != B) refuse("counts", "should be B numbers");
-    for (std::size_t b = 0; counts && b < B; ++b)
-        if (counts->data()[b] < 0 || counts->data()[b] > std::int64_t(T)) refuse("counts", "should be from 0 to T");
+    checked_threads(threads);
+    if (given_counts && given_counts->size() != B) refuse("counts", "should be B numbers");
+    const std::vector<std::int64_t> counts = given_counts ? copied(*given_counts) : std::vector<std::int64_t>();
+    for (const std::int64_t count : counts)
+        if (count < 0 || count > std::int64_t(T)) refuse("counts", "should be from 0 to T");
     Additive a{long(B), long(T), long(S), long(K), of_size("query", query, B * T * K), keys.data(), of_size("v", v, K),
-               padding.data(), counts ? counts->data() : nullptr, scores.data(), nullptr, nullptr, nullptr};
+               padding.data(), given_counts ? counts.data() : nullptr, scores.data(), nullptr, nullptr, nullptr};
     of_size("scores", scores, B * T * S);
     if (backward) {
         of_size("d_query", *d_query, B * T * K);
@@ -243,6 +249,7 @@ void mixture(const Floats& weights, const Floats& states, const Bytes& padding, 
              int threads) {
     if (states.ndim() != 3 || weights.ndim() != 2) refuse("states", "should have three dimensions, weights two");
     const std::size_t B = states.shape(0), S = states.shape(1), M = states.shape(2), R = weights.shape(0);
+    checked_threads(threads);
     if (R > B) refuse("weights", "should have no more rows than there are sources");
     if (padding.size() != B * S) refuse("padding", "should be B x S");
     of_size("weights", weights, R * S), of_size("seen", seen, R * M);
@@ -255,20 +262,21 @@ void mixture(const Floats& weights, const Floats& states, const Bytes& padding, 
 }
 
 // The losses of some rows, whose logits become their gradients.
-void surprise(Floats logits, const nb::ndarray<std::int64_t, nb::device::cpu, nb::c_contig>& targets, Floats losses,
-              double smoothing, int threads) {
+void surprise(Floats logits, const Ids& given, Floats losses, double smoothing, int threads) {
     if (logits.ndim() != 2) refuse("logits", "should have two dimensions");
     const long N = static_cast<long>(logits.shape(0)), V = static_cast<long>(logits.shape(1));
+    checked_threads(threads);
+    const std::vector<std::int64_t> targets = copied(given);
     if (targets.size() != std::size_t(N)) refuse("targets", "should be " + std::to_string(N));
     of_size("losses", losses, std::size_t(N));
-    for (long n = 0; n < N; ++n)
-        if (targets.data()[n] < 0 || targets.data()[n] >= V)
-            throw std::out_of_range("target " + std::to_string(targets.data()[n]) + " is not from 0 to " + std::to_string(V - 1));
+    for (const std::int64_t target : targets)
+        if (target < 0 || target >= V)
+            throw std::out_of_range("target " + std::to_string(target) + " is not from 0 to " + std::to_string(V - 1));
     nb::gil_scoped_release unlocked;
     auto body = [&](int index, int count) {
         for (long n = N * index / count; n < N * (index + 1) / count; ++n)
             losses.data()[n] =
-                static_cast<float>(kernels().surprise(logits.data() + n * V, V, targets.data()[n], smoothing));
+                static_cast<float>(kernels().surprise(logits.data() + n * V, V, targets[n], smoothing));
     };
     parallel(threads, body);
 }
@@ -288,13 +296,14 @@ NB_MODULE(_kernels, m) {
           "Run one layer through all steps, or back; see recurrence.hpp for the tensors.");
     // What is written to must not be a copy that nanobind made to have it in the right type.
     m.def("additive", elman::additive, nb::arg("query"), nb::arg("keys"), nb::arg("v"), nb::arg("padding"),
-          nb::arg("counts").none(), nb::arg("scores").noconvert(), nb::arg("d_query").noconvert().none(),
+          nb::arg("counts").noconvert().none(), nb::arg("scores").noconvert(), nb::arg("d_query").noconvert().none(),
           nb::arg("d_keys").noconvert().none(), nb::arg("d_v").noconvert().none(), nb::arg("threads"),
           "Scores of additive attention, or their gradients; see attention.hpp.");
     m.def("mixture", elman::mixture, nb::arg("weights").noconvert(), nb::arg("states"), nb::arg("padding"),
           nb::arg("seen").noconvert(), nb::arg("backward"), nb::arg("threads"),
           "What rows see, or their weights' gradients; see attention.hpp.");
-    m.def("surprise", elman::surprise, nb::arg("logits").noconvert(), nb::arg("targets"), nb::arg("losses").noconvert(),
+    m.def("surprise", elman::surprise, nb::arg("logits").noconvert(), nb::arg("targets").noconvert(),
+          nb::arg("losses").noconvert(),
           nb::arg("smoothing"), nb::arg("threads"), "The loss of each row; the logits become its gradient; see softmax.cpp.");
     elman::bind_runtime(m);
     elman::bind_encoder(m);

@@ -2,6 +2,9 @@
 // constructors, so that no array, however damaged, can make the kernels read what is not theirs.
 #include <nanobind/stl/shared_ptr.h>
 
+#include <cstring>
+#include <limits>
+
 #include "layers.hpp"
 #include "runtime.hpp"
 #include "writing.hpp"
@@ -10,76 +13,99 @@ namespace elman {
 namespace {
 
 using States = nb::ndarray<const float, nb::ndim<2>, nb::device::cpu, nb::c_contig>;
+using Written = nb::ndarray<float, nb::ndim<2>, nb::device::cpu, nb::c_contig>;
 
 // --- Making an engine -----------------------------------------------------------------------------------------------
 
 std::shared_ptr<Engine> make_engine(const nb::dict& description) {
     Given given(description);
     std::vector<Given> kept;
-    const Weights weights = network_of(given, description, kept);
+    const Weights weights = network_of(given, kept);
     nb::gil_scoped_release unlocked;
     return std::make_shared<Engine>(weights);
 }
 
 // --- Using one ------------------------------------------------------------------------------------------------------
 
-// The rows' states, to be changed; and their labels, null where the engine has none.
-std::vector<float> checked_states(const Engine& engine, const States& states) {
+// How many rows there are.
+long checked_states(const Engine& engine, const States& states) {
     if (static_cast<long>(states.shape(1)) != engine.state_size())
         refuse("a state should have " + std::to_string(engine.state_size()) + " numbers a row");
-    if (states.shape(0) == 0 || states.shape(0) > 1u << 24) refuse("there should be 1 to 16777216 rows");
-    return std::vector<float>(states.data(), states.data() + states.size());
+    if (states.shape(0) == 0 || states.shape(0) > kMostRows) refuse("there should be 1 to 16777216 rows");
+    return static_cast<long>(states.shape(0));
 }
 
-const int* checked_labels(const Engine& engine, const Ids& labels, std::size_t rows) {
-    if (!engine.labels()) return nullptr;
-    check_ids("the labels", labels, static_cast<long>(rows), engine.labels());
-    return labels.data();
+// None where the engine has none.
+std::vector<int> checked_labels(const Engine& engine, const Ids& labels, long rows) {
+    return checked_ids("the labels", labels, engine.labels() ? rows : 0, engine.labels());
 }
 
-nb::tuple step(const Engine& engine, const Ids& ids, const Ids& labels, const States& given, int threads) {
-    std::vector<float> states = checked_states(engine, given);
-    const std::size_t rows = given.shape(0), vocabulary = static_cast<std::size_t>(engine.vocabulary());
-    check_ids("the ids", ids, static_cast<long>(rows), engine.vocabulary());
-    const int* label = checked_labels(engine, labels, rows);
-    std::vector<float> log_probs(rows * vocabulary);
-    {
-        nb::gil_scoped_release unlocked;
-        engine.step(static_cast<int>(rows), ids.data(), label, states.data(), log_probs.data(), threads);
+const int* or_null(const std::vector<int>& labels) { return labels.empty() ? nullptr : labels.data(); }
+
+void check_finite(const float* states, long count) {
+    constexpr std::uint32_t exponent = 0x7F800000;
+    bool finite = true;
+    for (long i = 0; i < count; ++i) {
+        std::uint32_t bits;
+        std::memcpy(&bits, states + i, sizeof bits);
+        finite = finite & ((bits & exponent) != exponent);
     }
-    return nb::make_tuple(to_python(std::move(log_probs), {rows, vocabulary}),
-                          to_python(std::move(states), {rows, given.shape(1)}));
+    if (!finite) refuse("a state must have finite numbers only: this one is damaged, or the model is");
+}
+
+// What comes out is written to arrays of the caller's: to make them takes Python longer than a step.
+void step(const Engine& engine, const Ids& ids, const Ids& labels, const States& states, Written log_probs, Written after,
+          int threads) {
+    const long rows = checked_states(engine, states);
+    checked_threads(threads);
+    const auto read = checked_ids("the ids", ids, rows, engine.vocabulary());
+    const auto label = checked_labels(engine, labels, rows);
+    if (static_cast<long>(log_probs.shape(0)) != rows || static_cast<long>(log_probs.shape(1)) != engine.vocabulary())
+        refuse("log_probs should be " + std::to_string(rows) + " x " + std::to_string(engine.vocabulary()));
+    if (static_cast<long>(after.shape(0)) != rows || static_cast<long>(after.shape(1)) != engine.state_size())
+        refuse("after should be " + std::to_string(rows) + " x " + std::to_string(engine.state_size()));
+    nb::gil_scoped_release unlocked;
+    engine.step(static_cast<int>(rows), read.data(), or_null(label), states.data(), log_probs.data(), after.data(), threads);
+    check_finite(after.data(), rows * engine.state_size());
 }
 
 nb::tuple score(const Engine& engine, const Ids& inputs, const Ids& targets, const Ids& labels, const States& given,
                 int threads) {
-    std::vector<float> states = checked_states(engine, given);
-    const std::size_t rows = given.shape(0);
-    if (inputs.ndim() != 2 || inputs.shape(0) != rows) refuse("the inputs should have a row for each row of the state");
-    const std::size_t steps = inputs.shape(1);
-    check_ids("the inputs", inputs, static_cast<long>(rows * steps), engine.vocabulary());
-    check_ids("the targets", targets, static_cast<long>(rows * steps), engine.vocabulary());
-    const int* label = checked_labels(engine, labels, rows);
-    std::vector<double> log_probs(rows * steps);
+    const long rows = checked_states(engine, given);
+    checked_threads(threads);
+    if (inputs.ndim() != 2 || static_cast<long>(inputs.shape(0)) != rows)
+        refuse("the inputs should have a row for each row of the state");
+    const auto steps = static_cast<long>(inputs.shape(1));
+    if (steps > kMostSteps) refuse("there should be " + std::to_string(kMostSteps) + " steps at most");
+    const auto read = checked_ids("the inputs", inputs, rows * steps, engine.vocabulary());
+    const auto told = checked_ids("the targets", targets, rows * steps, engine.vocabulary());
+    const auto label = checked_labels(engine, labels, rows);
+    std::vector<float> states(given.data(), given.data() + given.size());
+    std::vector<double> log_probs(static_cast<std::size_t>(rows * steps));
     {
         nb::gil_scoped_release unlocked;
-        engine.score(static_cast<int>(rows), static_cast<long>(steps), inputs.data(), targets.data(), label,
-                     states.data(), log_probs.data(), threads);
+        engine.score(static_cast<int>(rows), steps, read.data(), told.data(), or_null(label), states.data(),
+                     log_probs.data(), threads);
+        check_finite(states.data(), rows * engine.state_size());
     }
-    return nb::make_tuple(to_python(std::move(log_probs), {rows, steps}),
-                          to_python(std::move(states), {rows, given.shape(1)}));
+    return nb::make_tuple(to_python(std::move(log_probs), {given.shape(0), inputs.shape(1)}),
+                          to_python(std::move(states), {given.shape(0), given.shape(1)}));
 }
 
 std::shared_ptr<Writing> write(std::shared_ptr<Engine> engine, std::vector<std::vector<int>> prompts, long length,
                                double temperature, long top_k, double top_p, double repetition_penalty,
                                std::uint64_t seed, std::vector<int> stop_ids, std::vector<int> suppressed,
                                std::uint64_t first_stream, int label, int threads) {
-    if (!(temperature >= 0 && top_k >= 0 && top_p > 0 && top_p <= 1 && repetition_penalty > 0))
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    if (!engine) refuse("there is no engine");
+    if (!(temperature >= 0 && temperature < infinity && top_k >= 0 && top_p > 0 && top_p <= 1 && repetition_penalty > 0 &&
+          repetition_penalty < infinity))
         refuse("a setting of the sampling is out of its range");
+    checked_threads(threads);
     WritingRequest request{std::move(prompts),  length, {temperature, top_k, top_p, repetition_penalty, seed},
                            std::move(stop_ids), std::move(suppressed), first_stream, label};
     nb::gil_scoped_release unlocked;
-    return std::make_shared<Writing>(std::move(engine), std::move(request), threads < 1 ? 1 : threads);
+    return std::make_shared<Writing>(std::move(engine), std::move(request), threads);
 }
 
 nb::ndarray<nb::numpy, int> advance(Writing& writing, int steps) {
@@ -100,9 +126,10 @@ void bind_runtime(nb::module_& m) {
         .def_prop_ro("vocabulary", &Engine::vocabulary)
         .def_prop_ro("labels", &Engine::labels)
         .def_prop_ro("state_size", &Engine::state_size)
-        .def("threads_for", &Engine::threads_for, nb::arg("rows"), nb::arg("most"))
-        .def("step", step, nb::arg("ids"), nb::arg("labels"), nb::arg("states"), nb::arg("threads"))
-        .def("score", score, nb::arg("inputs"), nb::arg("targets"), nb::arg("labels"), nb::arg("states"), nb::arg("threads"));
+        .def("step", step, nb::arg("ids").noconvert(), nb::arg("labels").noconvert(), nb::arg("states"),
+             nb::arg("log_probs").noconvert(), nb::arg("after").noconvert(), nb::arg("threads"))
+        .def("score", score, nb::arg("inputs").noconvert(), nb::arg("targets").noconvert(), nb::arg("labels").noconvert(),
+             nb::arg("states"), nb::arg("threads"));
     nb::class_<Writing>(m, "Writing", "Prompts that are being continued; see elman.runtime.")
         .def("advance", advance, nb::arg("steps"))
         .def("end", &Writing::end, nb::arg("row"));

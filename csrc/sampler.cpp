@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <utility>
 
 #include "packed.hpp"
 
@@ -35,7 +36,7 @@ Sampler::Sampler(const Kernels& kernels, const Sampling& sampling, const std::ve
       w_(static_cast<std::size_t>(padded_)) {
     if (sampling_.top_k >= vocabulary) sampling_.top_k = 0;
     if (sampling_.top_k) best_.reserve(static_cast<std::size_t>(vocabulary));  // nothing is allocated while choosing
-    if (sampling_.top_p < 1) border_.reserve(static_cast<std::size_t>(vocabulary));
+    if (sampling_.top_p < 1) border_.resize(static_cast<std::size_t>(vocabulary));
 }
 
 int Sampler::choose(const float* logits, const Seen* seen, std::uint64_t stream, std::uint64_t step) {
@@ -45,6 +46,7 @@ int Sampler::choose(const float* logits, const Seen* seen, std::uint64_t stream,
     for (const int id : suppressed_) z_[static_cast<std::size_t>(id)] = -kInfinity;
     if (seen || !suppressed_.empty()) top = *std::max_element(z_.begin(), z_.begin() + vocabulary_);
     if (top == -kInfinity) return kNothingLeft;
+    if (!(top < kInfinity)) return kNotFinite;
     if (sampling_.temperature == 0)
         return static_cast<int>(std::find(z_.begin(), z_.begin() + vocabulary_, top) - z_.begin());
     kernels_.cool(z_.data(), padded_, top, sampling_.temperature);
@@ -68,6 +70,7 @@ void Sampler::penalise(const float* logits, const Seen& seen) {
 int Sampler::draw(double u) {
     double sum = 0;
     for (int id = 0; id < vocabulary_; ++id) w_[static_cast<std::size_t>(id)] = sum += w_[static_cast<std::size_t>(id)];
+    if (!(sum > 0 && sum < kInfinity)) return kNotFinite;  // else no id may be found
     return static_cast<int>(std::upper_bound(w_.begin(), w_.begin() + vocabulary_, u * sum) - w_.begin());
 }
 
@@ -100,31 +103,63 @@ void Sampler::keep_top_k() {
         if (*z < least || (*z == least && equal-- <= 0)) *z = -kInfinity;
 }
 
-// Ids are put into bins by falling z, so that only those of the bin in which the border falls have to be ranked.
-void Sampler::keep_top_p() {
-    constexpr int kBins = 128;
-    const auto bin_of = [](double z) { return z > -31.75 ? static_cast<int>(-z * 4) : kBins - 1; };
-    double mass[kBins] = {};
-    for (int id = 0; id < vocabulary_; ++id) mass[bin_of(z_[static_cast<std::size_t>(id)])] += w_[static_cast<std::size_t>(id)];
-    double total = 0;
-    for (const double each : mass) total += each;
-    const double wanted = sampling_.top_p * total;
-    double before = 0;  // the weight of all that is ranked higher
-    int last = 0;
-    while (last < kBins - 1 && before + mass[last] < wanted) before += mass[last++];
-    border_.clear();
-    for (int id = 0; id < vocabulary_; ++id) {
-        const int bin = bin_of(z_[static_cast<std::size_t>(id)]);
-        if (bin == last) border_.push_back(id);
-        if (bin > last) w_[static_cast<std::size_t>(id)] = 0;
+namespace {
+
+// Falling numbers in bins: a larger one is never behind a smaller one, equal ones are in the same.
+struct Bins {
+    static constexpr int kCount = 128;
+    double top, scale;
+    int of(double z) const {
+        const double place = (top - z) * scale;
+        return place < kCount - 1 ? static_cast<int>(place) : kCount - 1;
     }
-    std::sort(border_.begin(), border_.end(), [&](int a, int b) {
-        const double first = z_[static_cast<std::size_t>(a)], second = z_[static_cast<std::size_t>(b)];
-        return first > second || (first == second && a < b);
-    });
-    for (const int id : border_) {
-        const double weight = w_[static_cast<std::size_t>(id)];
-        if (before >= wanted) w_[static_cast<std::size_t>(id)] = 0;
+};
+
+// The bin in which the border falls; `before`, the weight of all that is ranked higher, grows by that of the bins before it.
+int border_bin(const double* mass, double limit, double& before) {
+    int bin = 0;
+    while (bin < Bins::kCount - 1 && before + mass[bin] < limit) before += mass[bin++];
+    return bin;
+}
+
+}  // namespace
+
+// Ids are put into bins by falling z, and only those of the bin in which the border falls into finer ones, until they are
+// few, or all equal: then they are ranked. No branch depends on a number that nobody can foresee.
+void Sampler::keep_top_p() {
+    constexpr int kFew = 24;  // that are as quickly sorted
+    const double* z = z_.data();
+    double *w = w_.data(), mass[Bins::kCount] = {}, total = 0, before = 0;
+    int *border = border_.data(), count = 0;
+    Bins bins{0, 4};
+    const auto divide = [&](int last, int id) {  // what lies behind the border is dropped, what lies at it looked at again
+        const int bin = bins.of(z[id]);
+        w[id] = bin > last ? 0 : w[id];
+        border[count] = id;
+        count += bin == last;
+    };
+    for (int id = 0; id < vocabulary_; ++id) mass[bins.of(z[id])] += w[id];
+    for (const double each : mass) total += each;
+    const double limit = sampling_.top_p * total;
+    int last = border_bin(mass, limit, before);
+    for (int id = 0; id < vocabulary_; ++id) divide(last, id);
+    bool equal = false;
+    while (count > kFew) {
+        double most = -kInfinity, least = kInfinity;
+        for (int i = 0; i < count; ++i) most = std::max(most, z[border[i]]), least = std::min(least, z[border[i]]);
+        bins = {most, Bins::kCount / (most - least)};  // 0 where some are -inf: they alone are in the last bin
+        equal = most == least;
+        if (equal || !(bins.scale < kInfinity)) break;
+        std::fill_n(mass, Bins::kCount, 0.0);
+        for (int i = 0; i < count; ++i) mass[bins.of(z[border[i]])] += w[border[i]];
+        last = border_bin(mass, limit, before);
+        const int some = std::exchange(count, 0);
+        for (int i = 0; i < some; ++i) divide(last, border[i]);
+    }
+    if (!equal) std::sort(border, border + count, [=](int a, int b) { return z[a] > z[b] || (z[a] == z[b] && a < b); });
+    for (int i = 0; i < count; ++i) {
+        const double weight = w[border[i]];
+        if (before >= limit) w[border[i]] = 0;
         before += weight;
     }
 }

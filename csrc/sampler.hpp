@@ -1,6 +1,7 @@
 // From a row of logits to the next id, as docs/sampling.md specifies.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -27,6 +28,10 @@ class Seen {
         if (marks_[static_cast<std::size_t>(id)]) return;
         marks_[static_cast<std::size_t>(id)] = true;
         ids_.push_back(id);
+    }
+    void make_room(std::size_t more) {  // so that `add` allocates nothing
+        const std::size_t wanted = std::min(marks_.size(), ids_.size() + more);
+        if (ids_.capacity() < wanted) ids_.reserve(std::max(wanted, 2 * ids_.size()));
     }
     const std::vector<int>& ids() const { return ids_; }
 
@@ -59,7 +64,7 @@ class Sampler {
     long padded_;
     std::vector<double> z_, w_;  // what the ids' weights are the exponential of; the weights, then their running sum
     std::vector<double> best_;   // for the search of the k-th largest
-    std::vector<int> border_;    // the ids among which top-p ends
+    std::vector<int> border_;    // the ids among which top-p ends, and room for all
 };
 
 }  // namespace elman

@@ -28,7 +28,9 @@ void check(const Engine& engine, const WritingRequest& request) {
                                             std::to_string(engine.vocabulary() - 1) + ", the vocabulary, not " +
                                             std::to_string(id));
     };
+    constexpr std::size_t kMostRows = 1u << 24;
     if (request.prompts.empty()) throw std::invalid_argument("there is no prompt to continue");
+    if (request.prompts.size() > kMostRows) throw std::invalid_argument("there should be 16777216 prompts at most");
     for (const auto& prompt : request.prompts) {
         if (prompt.empty()) throw std::invalid_argument("a prompt is empty");
         within(prompt, "the ids of a prompt");
@@ -141,22 +143,34 @@ void Writing::take() {
     if (any) ++steps_told_;
     ++read_;
     stream_.turn(0);
-    if (some_ended) end(-1);
+    if (some_ended) drop_ended();
     if (!done_) prepare();
 }
 
-void Writing::end(int row) {
-    if (row >= rows()) throw std::invalid_argument("there is no such row");
-    if (row >= 0) ended_[static_cast<std::size_t>(row)] = 1;
-    std::vector<int> places, still;
+// Within a region: nothing is allocated.
+void Writing::drop_ended() {
+    places_.clear();
     for (std::size_t place = 0; place < active_.size(); ++place)
         if (!ended_[static_cast<std::size_t>(active_[place])]) {
-            places.push_back(static_cast<int>(place));
-            still.push_back(active_[place]);
+            active_[places_.size()] = active_[place];
+            places_.push_back(static_cast<int>(place));
         }
-    if (begun_) stream_.gather(places);
-    active_ = still;
+    if (begun_) stream_.gather(places_);
+    active_.resize(places_.size());
     done_ = done_ || active_.empty();
+}
+
+std::unique_lock<std::mutex> Writing::alone() {
+    std::unique_lock<std::mutex> lock(busy_, std::try_to_lock);
+    if (!lock) throw std::runtime_error("this text is being written by another thread: one at a time");
+    return lock;
+}
+
+void Writing::end(int row) {
+    const auto lock = alone();
+    if (row < 0 || row >= rows()) throw std::invalid_argument("there is no such row");
+    ended_[static_cast<std::size_t>(row)] = 1;
+    drop_ended();
 }
 
 void Writing::advance_in_region(int steps, int index, int count) {
@@ -175,9 +189,17 @@ void Writing::advance_in_region(int steps, int index, int count) {
     }
 }
 
-std::vector<int> Writing::advance(int steps) {
-    steps_told_ = 0;
+// All that a call needs, before its region: what throws there ends the program.
+void Writing::make_room(int steps) {
     told_.assign(static_cast<std::size_t>(steps) * static_cast<std::size_t>(rows()), -1);
+    places_.reserve(active_.size());
+    for (Seen& seen : seen_) seen.make_room(static_cast<std::size_t>(steps) + 1);  // and one that ends the row
+}
+
+std::vector<int> Writing::advance(int steps) {
+    const auto lock = alone();
+    steps_told_ = 0;
+    make_room(steps);
     if (!done_) {
         if (!begun_) read_shared();
         prepare();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "engine.hpp"
@@ -24,18 +25,21 @@ class Writing {
 
     // Go on until `steps` steps have given new ids, or all rows have ended. The new ids are steps x rows, -1 where a row has
     // none. Failures are told by the first call that has nothing else to tell: std::invalid_argument where every id is
-    // suppressed, std::runtime_error where logits are not finite.
+    // suppressed, std::runtime_error where logits are not finite. One thread at a time: std::runtime_error for a second.
     std::vector<int> advance(int steps);
 
-    void end(int row);  // it gets no more ids
+    void end(int row);  // it gets no more ids; one thread at a time, likewise
     int rows() const { return static_cast<int>(request_.prompts.size()); }
 
   private:
+    std::unique_lock<std::mutex> alone();
+    void make_room(int steps);
     void read_shared();
     void prepare();
     void advance_in_region(int steps, int index, int count);
     void choose(int index, int count);
     void take();
+    void drop_ended();
 
     std::shared_ptr<const Engine> engine_;
     WritingRequest request_;
@@ -45,6 +49,7 @@ class Writing {
     std::vector<char> stops_;              // V: whether an id ends a row
     std::vector<Seen> seen_;               // of each row; empty without a penalty
     std::vector<int> active_;              // rows that have not ended, in the order of the stream
+    std::vector<int> places_;              // of those that go on; memory of `drop_ended`
     std::vector<long> written_;            // new ids of each row
     std::vector<int> last_, chosen_;       // of each row; of each place in the stream
     std::vector<char> ended_;              // of each row
@@ -54,6 +59,7 @@ class Writing {
     int failure_ = 0;
     std::vector<int> told_;                // of this call: steps x rows
     int steps_told_ = 0;
+    std::mutex busy_;
 };
 
 }  // namespace elman

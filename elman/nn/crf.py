@@ -288,7 +288,7 @@ def best_sequences(emissions: Numbers, lengths: Numbers, chain: Chain) -> tuple[
     >>> best_sequences(emissions, np.array([2, 1]), CRF(2).chain())[0].tolist() if kernels.available() else [0, 1, 0]
     [0, 1, 0]
     """
-    paths, scores = kernels.native.viterbi(emissions, lengths.astype(np.int32), *chain)
+    paths, scores = kernels.native.viterbi(emissions, lengths.astype(np.int64), *chain)
     impossible = scores < _IMPOSSIBLE
     if impossible.any():
         raise ValueError(_NO_PATH.format(int(impossible.argmax())))

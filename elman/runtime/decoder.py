@@ -18,6 +18,7 @@ from elman.nn import attention as scores
 from elman.nn.decoder import Memory
 from elman.nn.translation import TranslationNetwork
 from elman.runtime.body import biases, cell_refusal, type_refusal
+from elman.runtime.given import checked_threads, whole_numbers
 from elman.runtime.quantise import Arrays, numbers
 from elman.runtime.weights import Float, Packable, Weights, columns, tensors_of
 
@@ -96,6 +97,7 @@ class Decoder:
         """
         if (reason := decoder_refusal(network)) is not None:
             raise UserError(reason)
+        threads = checked_threads(threads)
         given = arrays or {name: numbers(tensor) for name, tensor in tensors_of(network).items()}
         description = _Parts(network, Weights(network, given)).description()
         try:
@@ -121,9 +123,10 @@ class Decoder:
 
     def step(self, ids: Tensor, state: DecoderState, room: Tensor | None = None) -> tuple[Tensor, DecoderState]:
         """The logits of the next id of each row (R x V, in `room` where that is given) after one more (R)."""
-        room = self.room(len(ids)) if room is None else room
+        read = whole_numbers(ids.numpy(), "the ids")
+        room = self.room(len(read)) if room is None else room
         after, weights = self._native.step(
-            ids.numpy().astype(np.int32), state.owners, state.numbers, *state.sources, room.numpy(), self.threads
+            read, state.owners, state.numbers, *state.sources, room.numpy(), self.threads
         )
         return room[: len(ids), : self._vocabulary], DecoderState(after, state.owners, state.sources, weights)
 

@@ -15,6 +15,7 @@ from elman.errors import UserError
 from elman.nn.pooling import POOLINGS, AttentionPooling, Pooling
 from elman.nn.recurrent import Recurrent
 from elman.runtime.body import biases, cell_refusal, product, type_refusal
+from elman.runtime.given import checked_threads, whole_numbers
 from elman.runtime.quantise import Arrays, numbers
 from elman.runtime.weights import Float, Weights, tensors_of
 
@@ -73,8 +74,7 @@ class Encoder:
         """
         if (reason := encoder_refusal(body)) is not None:
             raise UserError(reason)
-        if threads is not None and threads < 1:
-            raise UserError(f"threads must be 1 or more, not {threads}")
+        threads = checked_threads(threads)
         given = arrays or {name: numbers(tensor) for name, tensor in tensors_of(network).items()}
         parts = _Parts(network, body, Weights(network, given))
         vectors = None if embedding is None else parts.weights.numbers(f"{parts.name(embedding)}.weight")
@@ -95,15 +95,21 @@ class Encoder:
 
         N x C, an answer for each step; with a pooling B x C, one for each text.
         """
-        many = np.ascontiguousarray(lengths, np.int32)
+        many = whole_numbers(lengths, "the lengths")
         try:
             if self._native.ids:
-                ids = np.ascontiguousarray(inputs, np.int32)
+                ids = whole_numbers(inputs, "the ids")
                 return cast(Float, self._native.read_ids(ids, many, self.threads))
-            given = inputs if self._vectors is None else self._vectors.take(inputs, axis=0)
+            given = inputs if self._vectors is None else self._looked_up(self._vectors, inputs)
             return cast(Float, self._native.read_vectors(np.ascontiguousarray(given, np.float32), many, self.threads))
-        except (ValueError, IndexError) as error:
+        except (ValueError, TypeError) as error:
             raise UserError(str(error)) from None
+
+    def _looked_up(self, vectors: Float, inputs: NDArray[Any]) -> Float:
+        ids = whole_numbers(inputs, "the ids")
+        if ids.size and not (ids.min() >= 0 and ids.max() < len(vectors)):
+            raise UserError(f"the ids must lie in 0 to {len(vectors) - 1}, and go from {ids.min()} to {ids.max()}")
+        return vectors.take(ids, axis=0)
 
     @property
     def threads(self) -> int:

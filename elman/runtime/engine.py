@@ -15,11 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from elman import kernels
 from elman.errors import UserError
 from elman.nn.language import LanguageNetwork
+from elman.runtime.given import checked_threads, number_above, whole_numbers
 from elman.runtime.network import description, refusal
 from elman.runtime.quantise import Arrays, numbers, quantise, quantised
 from elman.runtime.state import State
 from elman.runtime.weights import Weights, describe, tensors_of
 from elman.runtime.writing import Choice, begun, known_ids, steps
+
+NONE: NDArray[np.int64] = np.empty(0, np.int64)
 
 
 class Engine:
@@ -68,8 +71,7 @@ class Engine:
         reason = refusal(network, tower)
         if reason is not None:
             raise UserError(reason)
-        if threads is not None and threads < 1:
-            raise UserError(f"threads must be 1 or more, not {threads}")
+        threads = checked_threads(threads)
         given = description(network, Weights(network, arrays), tower)
         try:
             native = kernels.native.make_engine(given)
@@ -84,9 +86,7 @@ class Engine:
 
     def start(self, rows: int = 1) -> State:
         """The state of `rows` texts of which nothing was read yet."""
-        if rows < 1:
-            raise UserError(f"there must be a row or more, not {rows}")
-        return self._first.select([0] * rows)
+        return self._first.select([0] * number_above(rows, 1, "the number of rows"))
 
     def forget(self, state: State, rows: Collection[int]) -> State:
         """The state with some rows put back to the beginning."""
@@ -98,9 +98,15 @@ class Engine:
     def step(self, ids: ArrayLike, state: State, labels: ArrayLike | None = None) -> tuple[NDArray[np.float32], State]:
         """Read one id a row (B); the log-probabilities of the next (B x V), and the state after reading."""
         self._check_state(state)
-        read = self._ids(ids, "the ids", (state.rows,), self.vocabulary)
-        log_probs, after = self._native.step(read, self._labels(labels, state.rows), state.numbers, self.threads)
-        return log_probs, State(after, state.engine)
+        rows = state.rows
+        log_probs = np.empty((rows, self.vocabulary), np.float32)
+        after = np.empty(state.numbers.shape, np.float32)
+        read, labelled = whole_numbers(ids, "the ids", (rows,)), self._labels(labels, rows)
+        try:
+            self._native.step(read, labelled, state.numbers, log_probs, after, self.threads)
+        except ValueError as error:
+            raise UserError(str(error)) from None
+        return log_probs, State.made(after, state.engine)
 
     def log_probs(
         self, inputs: ArrayLike, targets: ArrayLike, state: State | None = None, labels: ArrayLike | None = None
@@ -109,15 +115,20 @@ class Engine:
 
         Goes on from `state`, and gives the state after the last input.
         """
-        rows, length = _matrix_shape(inputs)
+        read = whole_numbers(inputs, "the inputs")
+        if read.ndim != 2 or len(read) == 0:
+            raise UserError(f"the inputs should be a matrix of ids, one row a text, not of shape {read.shape}")
+        rows = len(read)
         state = self.start(rows) if state is None else state
         self._check_state(state)
         if state.rows != rows:
             raise UserError(f"the inputs have {rows} rows and the state has {state.rows}")
-        read = self._ids(inputs, "the inputs", (rows, length), self.vocabulary)
-        told = self._ids(targets, "the targets", (rows, length), self.vocabulary)
-        found, after = self._native.score(read, told, self._labels(labels, rows), state.numbers, self.threads)
-        return found, State(after, state.engine)
+        told, labelled = whole_numbers(targets, "the targets", read.shape), self._labels(labels, rows)
+        try:
+            found, after = self._native.score(read, told, labelled, state.numbers, self.threads)
+        except ValueError as error:
+            raise UserError(str(error)) from None
+        return found, State.made(after, state.engine)
 
     # Writing
 
@@ -146,26 +157,29 @@ class Engine:
         `first_stream + i`. An empty prompt begins with `start_id`.
         """
         choice = Choice(temperature, top_k, top_p, repetition_penalty, seed)
-        if length < 0:
-            raise UserError(f"length must be the number of ids to generate, 0 or more, not {length}")
-        if not 0 <= first_stream < 2**63:
-            raise UserError(f"first_stream must be 0 or more, not {first_stream}")
+        length = number_above(length, 0, "length, the number of ids to generate,")
+        if number_above(first_stream, 0, "first_stream") >= 2**63:
+            raise UserError(f"first_stream must be below 2**63, not {first_stream}")
         texts = begun(prompts, start_id, self.vocabulary)
         if not texts or length == 0:
             return iter(())
         self._labels(None if label is None else [label], 1)
-        writing = kernels.native.write(
-            engine=self._native,
-            prompts=texts,
-            length=min(length, 2**62),
-            # An id that is not in the vocabulary never comes, so it stops nothing.
-            stop_ids=[i for i in stop_ids if 0 <= i < self.vocabulary],
-            suppressed=known_ids(suppress, self.vocabulary, "suppressed ids"),
-            first_stream=first_stream,
-            label=label or 0,
-            threads=self.threads,
-            **choice.arguments(),
-        )
+        stops = whole_numbers(list(stop_ids), "stop ids")
+        try:
+            writing = kernels.native.write(
+                engine=self._native,
+                prompts=texts,
+                length=min(length, 2**62),
+                # An id that is not in the vocabulary never comes, so it stops nothing.
+                stop_ids=stops[(stops >= 0) & (stops < self.vocabulary)].tolist(),
+                suppressed=known_ids(suppress, self.vocabulary, "suppressed ids"),
+                first_stream=int(first_stream),
+                label=int(label or 0),
+                threads=self.threads,
+                **choice.arguments(),
+            )
+        except ValueError as error:
+            raise UserError(str(error)) from None
         return steps(writing, stop_when)
 
     @property
@@ -176,31 +190,19 @@ class Engine:
     # Checking
 
     def _check_state(self, state: State) -> None:
+        if not isinstance(state, State):
+            raise UserError(f"a state is what the engine's start() or step() gives, not {type(state).__name__}")
         if state.engine != self._first.engine or state.numbers.shape[1] != self._first.numbers.shape[1]:
             raise UserError("the state was made by another engine, or by one with other weights: start from this one's")
 
-    def _labels(self, labels: ArrayLike | None, rows: int) -> NDArray[np.int32]:
-        if labels is None and self.labels:
-            raise UserError(f"this model reads by label: give each row a label from 0 to {self.labels - 1}")
-        if labels is not None and not self.labels:
+    def _labels(self, labels: ArrayLike | None, rows: int) -> NDArray[np.int64]:
+        if labels is None:
+            if self.labels:
+                raise UserError(f"this model reads by label: give each row a label from 0 to {self.labels - 1}")
+            return NONE
+        if not self.labels:
             raise UserError("this model knows no labels: leave them out")
-        return self._ids([] if labels is None else labels, "the labels", (rows if self.labels else 0,), self.labels)
-
-    def _ids(self, given: ArrayLike, what: str, shape: tuple[int, ...], below: int) -> NDArray[np.int32]:
-        ids = np.asarray(given)
-        if ids.shape != shape or (ids.size and ids.dtype.kind not in "iu"):
-            expected = " x ".join(map(str, shape))
-            raise UserError(f"{what} should be {expected} integers, not {ids.dtype} of shape {ids.shape}")
-        if ids.size and not (ids.min() >= 0 and ids.max() < below):
-            raise UserError(f"{what} must lie in 0 to {below - 1}, and they go from {ids.min()} to {ids.max()}")
-        return np.ascontiguousarray(ids, dtype=np.int32)
-
-
-def _matrix_shape(given: ArrayLike) -> tuple[int, int]:
-    shape = np.shape(given)
-    if len(shape) != 2 or shape[0] == 0:
-        raise UserError(f"the inputs should be a matrix of ids, one row a text, not of shape {shape}")
-    return shape[0], shape[1]
+        return whole_numbers(labels, "the labels", (rows,))
 
 
 def _identity(given: dict[str, Any]) -> bytes:

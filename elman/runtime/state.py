@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elman.errors import UserError
+from elman.runtime.given import whole_numbers
 
 _MAGIC = b"elman-state-1\n"
 _HEAD = struct.Struct("<8sII")  # engine, rows, numbers a row
@@ -30,11 +31,21 @@ class State:
     """Eight bytes that tell which engine, with which weights, made it."""
 
     def __post_init__(self) -> None:
-        if self.numbers.ndim != 2 or self.numbers.dtype != np.float32 or len(self.engine) != 8:
+        matrix = isinstance(self.numbers, np.ndarray) and self.numbers.ndim == 2 and self.numbers.dtype == np.float32
+        if not matrix or not isinstance(self.engine, bytes) or len(self.engine) != 8:
             raise UserError("a state is a matrix of float32 numbers and the eight bytes of its engine")
         if not np.isfinite(self.numbers).all():
             raise UserError("a state must have finite numbers only: this one is damaged, or the model is")
         self.numbers.flags.writeable = False
+
+    @classmethod
+    def made(cls, numbers: NDArray[np.float32], engine: bytes) -> "State":
+        """The state that an engine has just made of numbers that it has found finite: they are not looked at again."""
+        numbers.setflags(write=False)
+        state = cls.__new__(cls)
+        fields = state.__dict__
+        fields["numbers"], fields["engine"] = numbers, engine
+        return state
 
     @property
     def rows(self) -> int:
@@ -51,9 +62,10 @@ class State:
         >>> State(np.eye(2, dtype=np.float32), b"12345678").select([1, 1]).numbers.tolist()
         [[0.0, 1.0], [0.0, 1.0]]
         """
-        if any(not 0 <= row < self.rows for row in rows):
-            raise UserError(f"the state has rows 0 to {self.rows - 1}, and of these {list(rows)} are asked for")
-        return State(np.ascontiguousarray(self.numbers[list(rows)]), self.engine)
+        chosen = whole_numbers(rows, "the rows")
+        if chosen.ndim != 1 or any(not 0 <= row < self.rows for row in chosen):
+            raise UserError(f"the state has rows 0 to {self.rows - 1}, and of these {chosen.tolist()} are asked for")
+        return State(np.ascontiguousarray(self.numbers[chosen]), self.engine)
 
     def to_bytes(self) -> bytes:
         """For a file or another process; `from_bytes` gives it back."""
@@ -69,6 +81,8 @@ class State:
         elman.errors.UserError: these bytes are no saved state, or a damaged one
         """
         damaged = UserError("these bytes are no saved state, or a damaged one")
+        if not isinstance(data, bytes):
+            raise damaged
         body, check = data[len(_MAGIC) : -4], data[-4:]
         if not data.startswith(_MAGIC) or len(body) < _HEAD.size or struct.pack("<I", zlib.crc32(body)) != check:
             raise damaged

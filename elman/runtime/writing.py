@@ -4,9 +4,13 @@ import math
 import secrets
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from elman.errors import RunError, UserError
+from elman.runtime.given import whole_numbers
 
 LARGEST_CHUNK = 64
 """Ids of a row that are made at a time, once a text is under way."""
@@ -23,6 +27,14 @@ class Choice:
     seed: int | None
 
     def __post_init__(self) -> None:
+        for name in ("temperature", "top_p", "repetition_penalty"):
+            if not isinstance(value := getattr(self, name), int | float | np.number):
+                raise UserError(f"{name} must be a number, not {value!r}")
+        for name in ("top_k", "seed"):
+            if not isinstance(value := getattr(self, name), int | np.integer) and not (
+                name == "seed" and value is None
+            ):
+                raise UserError(f"{name} must be an integer, not {value!r}")
         if not 0 <= self.temperature < math.inf:
             raise UserError(f"temperature must be 0 (the likeliest) or a number above it, not {self.temperature}")
         if self.top_k < 0:
@@ -38,10 +50,10 @@ class Choice:
         """As the kernels take it; a seed is drawn where there is none."""
         return {
             "temperature": float(self.temperature),
-            "top_k": min(self.top_k, 2**31),
+            "top_k": int(min(self.top_k, 2**31)),
             "top_p": float(self.top_p),
             "repetition_penalty": float(self.repetition_penalty),
-            "seed": secrets.randbits(32) if self.seed is None else self.seed,
+            "seed": secrets.randbits(32) if self.seed is None else int(self.seed),
         }
 
 
@@ -53,19 +65,22 @@ def begun(prompts: Sequence[Sequence[int]], start_id: int | None, vocabulary: in
     """
     found = []
     for row, prompt in enumerate(prompts):
-        ids = [int(i) for i in prompt] if len(prompt) else [start_id]
-        if ids == [None]:
+        ids = whole_numbers(prompt, f"the ids of prompt {row + 1}")
+        if ids.ndim != 1:
+            raise UserError(f"prompt {row + 1} should be a list of ids, not of shape {ids.shape}")
+        if not ids.size and start_id is None:
             raise UserError(f"prompt {row + 1} is empty and the model has no id to start from: give it a prompt")
-        found.append(known_ids(ids, vocabulary, f"the ids of prompt {row + 1}"))
+        found.append(known_ids(ids if ids.size else [start_id], vocabulary, f"the ids of prompt {row + 1}"))
     return found
 
 
-def known_ids(ids: Collection[Any], vocabulary: int, what: str) -> list[int]:
+def known_ids(ids: Collection[Any] | NDArray[np.int64], vocabulary: int, what: str) -> list[int]:
     """The ids as a list; UserError where one is not in the vocabulary."""
-    wrong = [i for i in ids if not 0 <= i < vocabulary]
-    if wrong:
+    known = whole_numbers(ids if isinstance(ids, np.ndarray) else list(ids), what)
+    wrong = known[(known < 0) | (known >= vocabulary)]
+    if wrong.size:
         raise UserError(f"{what} must lie in 0 to {vocabulary - 1}, the vocabulary, not {wrong[0]}")
-    return [int(i) for i in ids]
+    return cast(list[int], known.tolist())
 
 
 def steps(writing: Any, stop_when: Callable[[int], bool] | None) -> Iterator[dict[int, int]]:

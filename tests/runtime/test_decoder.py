@@ -138,6 +138,11 @@ def test_wrong_arrays_are_refused_and_never_read() -> None:
     for wrong in ([1, 2, -1], [1, 2, 99], [1, 2]):
         with pytest.raises(ValueError, match=r"ids|state"):
             decoder.step(torch.tensor(wrong), state)
+    for odd in (torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1, 2, 2**32 + 3])):
+        with pytest.raises((UserError, ValueError), match="ids"):
+            decoder.step(odd, state)
+    with pytest.raises(UserError, match="threads"):
+        Decoder.of(net, threads=0)
     sources = state.sources
     for changed in (
         state._replace(owners=np.array([0, 1, 3], np.int32)),

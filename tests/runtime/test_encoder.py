@@ -138,7 +138,7 @@ def test_ids_of_an_embedding(table: bool, connections: str, monkeypatch: pytest.
     found = network.encoder(embedding=network.embedding)(ids.numpy(), [4, 1])
     vectors = network.embedding(ids).detach()
     np.testing.assert_allclose(found, network.expected([vectors[:4], vectors[4:]]), atol=CLOSE)
-    for wrong in ([3, 30], [-31, 3]):
+    for wrong in ([3, 30], [-31, 3], [-1, 3], [1.5, 3], [2**32 + 1, 3]):
         with pytest.raises(UserError):
             network.encoder(embedding=network.embedding)(np.array(wrong), [2])
 
@@ -213,6 +213,14 @@ def test_wrong_input_is_told_and_never_read() -> None:
     compiled = Network("gru", 6, 4).encoder()
     vectors = np.zeros((5, 4), np.float32)
     wrong = ((vectors, [6]), (vectors, [5, 0]), (vectors, []), (vectors[:, :3], [5]), (vectors[0], [1]))
+    wrong += (
+        (vectors, [2.5, 2.5]),
+        (vectors, None),
+        (vectors, [[5]]),
+        (None, [5]),
+        ("text", [5]),
+        (vectors, [2**32 + 5]),
+    )
     for inputs, lengths in wrong:
         with pytest.raises(UserError):
             compiled(inputs, lengths)

@@ -183,3 +183,49 @@ def test_logits_that_are_not_finite() -> None:
             for new in Engine.of(network, int8=int8).generate([[1]], length=1000):
                 found.append(new)
         assert found
+
+
+@pytest.mark.parametrize("sharpness", [0.0, 1e-13, 1e-3, 0.3])
+@pytest.mark.parametrize("top_p", [1e-6, 0.1, 0.5, 0.9, 0.999])
+def test_top_p_of_many_words_that_are_nearly_even(sharpness: float, top_p: float) -> None:
+    """Many stand at the border, with 0 all of them equal: then the lowest ids stay."""
+    network = make("gru", vocabulary=3000, hidden=8, sharpness=sharpness)
+    if sharpness == 0:
+        with torch.no_grad():
+            network.softmax.bias.zero_()
+    for more in ({}, {"top_k": 1500}):
+        ours, theirs = both(network, [[17], [4, 3]], {"top_p": top_p} | more, length=8, suppress=[0, 5])
+        assert list(ours) == list(theirs)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"prompts": [[1.5]]},
+        {"prompts": [["a"]]},
+        {"prompts": ["abc"]},
+        {"prompts": [[[1]]]},
+        {"prompts": [[2**70]]},
+        {"length": 2.5},
+        {"length": None},
+        {"temperature": "hot"},
+        {"top_k": 1.5},
+        {"top_p": None},
+        {"seed": 0.5},
+        {"stop_ids": ["a"]},
+        {"stop_ids": [1.5]},
+        {"suppress": [1.5]},
+        {"first_stream": 0.5},
+    ],
+)
+def test_odd_requests_are_told_at_once(wrong: dict[str, Any]) -> None:
+    arguments: dict[str, Any] = {"prompts": [[1]], "length": 5} | wrong
+    with pytest.raises(UserError):
+        Engine.of(make("lstm")).generate(**arguments)
+
+
+def test_labels_out_of_range() -> None:
+    engine = Engine.of(make("lstm", labels=2))
+    for label in (2, -1, 0.5):
+        with pytest.raises(UserError):
+            engine.generate([[1]], length=5, label=label)  # type: ignore[arg-type]

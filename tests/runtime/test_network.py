@@ -83,8 +83,9 @@ def test_wrong_number_of_threads() -> None:
 def test_the_boundary_checks_for_itself() -> None:
     """Whatever is handed to the compiled part without Python's checks is refused, not run."""
     engine = Engine.of(make("lstm", labels=2))._native
-    ids, none = np.zeros(1, dtype=np.int32), np.zeros(0, dtype=np.int32)
+    ids, none = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64)
     state = np.zeros((1, engine.state_size), dtype=np.float32)
+    log_probs, after = np.empty((1, engine.vocabulary), dtype=np.float32), np.empty_like(state)
     for arguments in (
         (ids + 1000, ids, state),
         (ids - 1, ids, state),
@@ -95,11 +96,14 @@ def test_the_boundary_checks_for_itself() -> None:
         (ids, ids, state[:0]),
     ):
         with pytest.raises(ValueError):
-            engine.step(*arguments, 1)
+            engine.step(*arguments, log_probs, after, 1)
+    for outputs in ((log_probs[:, :-1].copy(), after), (log_probs, after[:0]), (after, log_probs)):
+        with pytest.raises(ValueError):
+            engine.step(ids, ids, state, *outputs, 1)
     with pytest.raises(ValueError):
-        engine.score(np.zeros((2, 3), dtype=np.int32), np.zeros((2, 3), dtype=np.int32), ids, state, 1)
+        engine.score(np.zeros((2, 3), dtype=np.int64), np.zeros((2, 3), dtype=np.int64), ids, state, 1)
     with pytest.raises(ValueError):
-        engine.score(np.zeros((1, 3), dtype=np.int32), np.zeros((1, 2), dtype=np.int32), ids, state, 1)
+        engine.score(np.zeros((1, 3), dtype=np.int64), np.zeros((1, 2), dtype=np.int64), ids, state, 1)
 
 
 REQUEST: dict[str, Any] = {
@@ -131,6 +135,11 @@ REQUEST: dict[str, Any] = {
         {"temperature": float("nan")},
         {"top_p": 2.0},
         {"top_k": -1},
+        {"temperature": float("inf")},
+        {"repetition_penalty": float("inf")},
+        {"repetition_penalty": float("nan")},
+        {"threads": 0},
+        {"threads": 2**31 - 1},
     ],
 )
 def test_the_boundary_checks_requests(wrong: dict[str, Any]) -> None:
@@ -141,5 +150,6 @@ def test_the_boundary_checks_requests(wrong: dict[str, Any]) -> None:
     for steps in (0, -5, 10**8):
         with pytest.raises(ValueError):
             writing.advance(steps)
-    with pytest.raises(ValueError):
-        writing.end(7)
+    for row in (7, -1):
+        with pytest.raises(ValueError):
+            writing.end(row)

@@ -112,6 +112,31 @@ def test_wrong_shapes_and_labels() -> None:
         engine.start(0)
 
 
+def test_odd_calls_are_told() -> None:
+    engine = Engine.of(make("lstm"))
+    odd: list = [
+        lambda: engine.step([1], None),
+        lambda: engine.step(None, engine.start()),
+        lambda: engine.step([None], engine.start()),
+        lambda: engine.step([2**70], engine.start()),
+        lambda: engine.step([True], engine.start()),
+        lambda: engine.log_probs([[1.5]], [[1]]),
+        lambda: engine.log_probs([[1], [2, 3]], [[1], [2, 3]]),
+        lambda: engine.log_probs([[1]], [[VOCABULARY]]),
+        lambda: engine.start(1.5),
+        lambda: engine.start("a"),
+        lambda: engine.start().select([0.5]),
+        lambda: engine.start().select([-1]),
+        lambda: engine.forget(engine.start(), [1]),
+        lambda: State.from_bytes("text"),
+        lambda: State([[1.0]], b"12345678"),
+        lambda: Engine.of(make("lstm"), threads=1.5),
+    ]
+    for call in odd:
+        with pytest.raises(UserError):
+            call()
+
+
 def test_a_text_of_no_length() -> None:
     engine = Engine.of(make("lstm"))
     found, state = engine.log_probs(np.zeros((2, 0), dtype=int), np.zeros((2, 0), dtype=int))
