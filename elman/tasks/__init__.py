@@ -15,7 +15,7 @@ from elman.tasks.run import saved_recipe
 from elman.tasks.tag import TagModel
 from elman.tasks.translate import Translator
 from elman.train import Reporter
-from elman.train.recipe import read_toml, toml_value
+from elman.train.recipe import apply_overrides, parse, read_toml, toml_value
 
 TASKS: dict[str, ModuleType] = {"lm": language, "classify": classify, "tag": tag, "translate": translate}
 """Each has `Recipe`, `Model`, `read_recipe`, `train` and `evaluate`, and a module `report` to show scores by."""
@@ -52,11 +52,14 @@ def fit(
         for split, paths in (("train", train), ("dev", dev), ("test", test))
         if (names := full_names(paths))
     ]
-    saved = saved_recipe(Path(out), chosen.Recipe) if resume and recipe is None and not given else None
+    saved = saved_recipe(Path(out), chosen.Recipe) if resume and recipe is None else None
     if resume and saved is None and recipe is None and not given:
         raise UserError(f"there is no run to resume in {out}")
     _check_task(task, recipe)
-    settled = saved if saved is not None else chosen.read_recipe(recipe, given)
+    if saved is not None:  # what is given lies over the run's own recipe, so that only that can differ from it
+        settled = parse(chosen.Recipe, apply_overrides(saved.model_dump(mode="json"), given), where="the settings")
+    else:
+        settled = chosen.read_recipe(recipe, given)
     where = Path(data_dir) if data_dir is not None else None
     report = chosen.train(settled, out, resume=resume, force=force, data_dir=where, reporter=reporter)
     assert isinstance(report, dict)

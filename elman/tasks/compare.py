@@ -14,18 +14,21 @@ import statistics
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 from elman.errors import Interrupted, UserError
 from elman.files import write_aside, write_json, write_text
 from elman.tasks import find_task, overrides, recipe_task
+from elman.tasks.lock import locked
 from elman.tasks.recipes import find_recipe
-from elman.tasks.run import saved_recipe
+from elman.tasks.run import finished_report, is_empty
 from elman.train import Reporter
 from elman.train.progress import duration
 from elman.train.recipe import Section, apply_overrides, parse, read_toml, toml_value
 
+P = ParamSpec("P")
 Vary = Mapping[str, Sequence[Any]] | Iterable[str]
 
 
@@ -60,6 +63,19 @@ class Entry:
         }
 
 
+def _alone(function: Callable[P, dict[str, Any]]) -> Callable[P, dict[str, Any]]:
+    """Keep other processes out of the folder of a comparison while it is under way."""
+
+    @wraps(function)
+    def alone(*arguments: P.args, **options: P.kwargs) -> dict[str, Any]:
+        reporter = options.get("reporter")
+        with locked(Path(str(options["out"])), (reporter if isinstance(reporter, Reporter) else Reporter()).say):
+            return function(*arguments, **options)
+
+    return alone
+
+
+@_alone
 def compare(
     recipe: Path | str,
     *,
@@ -135,7 +151,7 @@ def read_vary(vary: Vary) -> dict[str, list[str]]:
 def _check_out(out: Path, force: bool) -> None:
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file: name a folder for the comparison with --out")
-    if out.exists() and any(out.iterdir()) and not (out / "runs").is_dir():
+    if out.exists() and not is_empty(out) and not (out / "runs").is_dir():
         raise UserError(f"{out} is not empty and holds no comparison of Elman's: name another folder with --out")
     if force and (out / "runs").is_dir():
         shutil.rmtree(out / "runs")
@@ -150,10 +166,8 @@ def _report(
     task: str, recipe: Section, place: Path, data_dir: Path | None, reporter: Reporter | None
 ) -> dict[str, Any]:
     """The report of a run: read where it is finished, else made."""
-    path = place / "metrics.json"
-    if path.exists() and saved_recipe(place, type(recipe)) == recipe:
-        report = json.loads(path.read_text(encoding="utf-8"))
-    else:
+    report = finished_report(place, recipe)
+    if report is None:
         try:
             report = find_task(task).train(recipe, place, resume=True, data_dir=data_dir, reporter=reporter)
         except Interrupted as stop:

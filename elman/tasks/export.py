@@ -1,6 +1,5 @@
 """A trained model as a folder of its own: what `elman.load` needs, without the run around it."""
 
-import shutil
 from pathlib import Path
 
 from elman.errors import UserError
@@ -23,7 +22,7 @@ def export(model: Path | str, out: Path | str, *, int8: bool = False) -> Path:
     chosen = loaded.to_int8() if int8 else loaded
     out.mkdir(parents=True, exist_ok=True)
     if (source / "metrics.json").exists():
-        shutil.copyfile(source / "metrics.json", out / "metrics.json")
+        write_text(out / "metrics.json", (source / "metrics.json").read_text(encoding="utf-8"))
     if (source / "README.md").exists():
         card = (source / "README.md").read_text(encoding="utf-8").replace(source.resolve().name, out.resolve().name)
         heading, blank, rest = card.partition("\n\n")

@@ -1,13 +1,18 @@
 """A run's folder: when it may be written to, what it is resumed from, what is reported. The same for every task."""
 
+import json
 import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from elman.errors import UserError
 from elman.files import write_text
 from elman.tasks.folder import Vocabulary
+from elman.tasks.lock import LOCK, locked
 from elman.train import Trainer
+from elman.train.length import fill_chosen
 from elman.train.recipe import Section, differences, parse, read_toml, to_toml
 
 MODEL_FILES = ("config.json", "tokenizer.json", "lexicon.json", "model.safetensors", "metrics.json", "README.md")
@@ -22,24 +27,61 @@ def saved_recipe(out: Path, kind: type[R]) -> R | None:
     return parse(kind, read_toml(path), where=str(path)) if path.exists() else None
 
 
+def finished_report(out: Path, recipe: Section) -> dict[str, Any] | None:
+    """The report of a run of this recipe that is done; None where there is none, or none that can be read."""
+    old = saved_recipe(out, type(recipe))
+    if old is None or fill_chosen(recipe, old) != old:
+        return None
+    try:
+        report = json.loads((out / "metrics.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # not there, or cut off as it was copied: the run makes it again
+        return None
+    return report if isinstance(report, dict) else None
+
+
+@contextmanager
+def run_folder(
+    out: Path, recipe: R, *, resume: bool, force: bool, say: Callable[[str], None]
+) -> Iterator[tuple[R, bool]]:
+    """While inside, the folder is this run's alone; yields the recipe and whether there is a checkpoint to go on from.
+
+    Of a run that is resumed, the recipe has what was chosen when it began.
+    """
+    check_folder(out, recipe, resume=resume, force=force)
+    with locked(out, say):
+        goes_on = check_folder(out, recipe, resume=resume, force=force)  # another process may just have left
+        old = saved_recipe(out, type(recipe)) if resume else None
+        yield (recipe if old is None else fill_chosen(recipe, old)), goes_on
+
+
 def check_folder(out: Path, recipe: Section, *, resume: bool, force: bool) -> bool:
     """Refuse to mix two runs, or to write over what is no run; returns whether there is a checkpoint to go on from."""
-    if out.exists() and not out.is_dir():
+    try:
+        there = out.exists()
+    except OSError as error:
+        raise UserError(f"{str(out)[:80]} cannot be a folder ({error.strerror}): give another --out") from None
+    if there and not out.is_dir():
         raise UserError(f"{out} is a file: name a folder for the run with --out")
     old = saved_recipe(out, type(recipe))
     if resume:
-        changed = differences(old, recipe) if old is not None else []
+        changed = differences(old, fill_chosen(recipe, old)) if old is not None else []
         if changed:
             raise UserError(
-                f"the run in {out} has another recipe ({changed[0]}): resume without changes, or use --force"
+                f"the run in {out} was begun with another recipe ({', '.join(changed[:3])}) and can only go on as it "
+                "began: give --resume without settings, or start over with --force"
             )
         return (out / "checkpoint" / "state.safetensors").exists()
-    if out.exists() and any(out.iterdir()):
+    if there and not is_empty(out):
         if old is None:
             raise UserError(f"{out} is not empty and holds no run of Elman's: name another folder with --out")
         if not force:
             raise UserError(f"{out} is not empty: go on with --resume, start over with --force, or name another folder")
     return False
+
+
+def is_empty(folder: Path) -> bool:
+    """Whether nothing is in a folder, but for the lock that a killed process may have left."""
+    return all(path.name == LOCK for path in folder.iterdir())
 
 
 def prepare_folder(out: Path, recipe: Section) -> None:

@@ -115,8 +115,12 @@ class Speller:
         written = list(tokens)
         looked_up = [token.lower() for token in written] if lowercase else written
         return cls(
-            Vocabulary.fit(looked_up, min_count=min_count, size=size, extra=extra),
-            Vocabulary.fit((c for token in written for c in token), min_count=character_count) if characters else None,
+            Vocabulary.fit(looked_up, min_count=min_count, size=size, extra=extra, setting="text.min_count"),
+            Vocabulary.fit(
+                (c for token in written for c in token), min_count=character_count, setting="text.character_count"
+            )
+            if characters
+            else None,
             {n: Vocabulary.fit((token[:n] for token in looked_up), min_count=affix_count) for n in prefixes},
             {n: Vocabulary.fit((token[-n:] for token in looked_up), min_count=affix_count) for n in suffixes},
             lowercase=lowercase,

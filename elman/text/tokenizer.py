@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from elman.errors import UserError
 from elman.files import write_text
 from elman.text.settings import TokenizerSettings
+from elman.text.vocabulary import nothing_left
 
 FORMAT_VERSION = 1
 
@@ -159,6 +160,13 @@ def by_frequency(counts: Iterable[tuple[Any, int]], settings: TokenizerSettings)
     ordered = sorted(counts, key=lambda pair: (-pair[1], pair[0]))
     room = len(ordered) if settings.size is None else settings.size - len(settings.special_tokens)
     kept = [pair for pair in ordered if pair[1] >= settings.min_count][: max(room, 0)]
+    if ordered and not kept:
+        if settings.min_count > ordered[0][1]:
+            raise nothing_left("text.min_count", settings.min_count, ordered[0][1])
+        raise UserError(
+            f"text.size={settings.size} has room for the special tokens only: "
+            f"say -s text.size={len(settings.special_tokens) + 1} or more"
+        )
     left = sum(count for _, count in ordered) - sum(count for _, count in kept)
     return [unit for unit, _ in kept], [count for _, count in kept], left
 

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from elman.errors import UserError
 from elman.files import write_text
-from elman.text.settings import UNK
+from elman.text.settings import EOS, UNK
 
 FORMAT_VERSION = 1
 
@@ -37,17 +37,26 @@ class Vocabulary:
 
     @classmethod
     def fit(
-        cls, tokens: Iterable[str], *, min_count: int = 1, size: int | None = None, extra: Iterable[str] = ()
+        cls,
+        tokens: Iterable[str],
+        *,
+        min_count: int = 1,
+        size: int | None = None,
+        extra: Iterable[str] = (),
+        setting: str | None = None,
     ) -> "Vocabulary":
         """Count tokens; those seen `min_count` times have an id, at most `size` in all with the unknown one.
 
-        `extra` tokens have one however rare they are: they stand last, as those with pre-trained vectors do.
+        `extra` tokens have one however rare they are: they stand last, as those with pre-trained vectors do. With
+        the name of the `setting` that `min_count` is, one that leaves nothing is refused.
         """
         counts = Counter(tokens)
         left = counts.pop(UNK, 0)
         ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))  # no vocabulary by chance
         kept = [token for token, count in ordered if count >= min_count][: None if size is None else max(size - 1, 0)]
         kept = [token for token in dict.fromkeys([*kept, *extra]) if token != UNK]
+        if setting is not None and counts and not set(kept) - {EOS}:
+            raise nothing_left(setting, min_count, ordered[0][1])
         left += sum(counts.values()) - sum(counts[token] for token in kept)
         return cls([UNK, *kept], [left, *(counts[token] for token in kept)])
 
@@ -103,3 +112,26 @@ class Vocabulary:
             raise UserError(f"cannot read the vocabulary {path}: {error.strerror}") from None
         except (ValueError, KeyError, TypeError, OverflowError):
             raise UserError(f"{path} is damaged, not a vocabulary of Elman's: take it again from its model") from None
+
+
+def nothing_left(setting: str, value: int, most: int) -> UserError:
+    """What to say of a setting that makes every token unknown; `most` is how often the most frequent one stands.
+
+    >>> print(nothing_left("text.min_count", 100, 7))
+    text.min_count=100 leaves no known token, since none stands more than 7 times: say -s text.min_count=7 or less
+    """
+    return UserError(
+        f"{setting}={value} leaves no known token, since none stands more than {most} times: "
+        f"say -s {setting}={most} or less"
+    )
+
+
+def tell_unknown(counts: NDArray[np.int64], what: str, say: Callable[[str], None]) -> None:
+    """Warn where most tokens are unknown: scores look good then, and mean little. `counts` begin with the unknown one.
+
+    >>> tell_unknown(np.array([9, 1, 2]), "training words", print)
+    warning: 75% of the training words are unknown: lower text.min_count, or raise text.size
+    """
+    share = counts[0] / max(counts.sum(), 1)
+    if share > 0.5:
+        say(f"warning: {share:.0%} of the {what} are unknown: lower text.min_count, or raise text.size")

@@ -17,7 +17,7 @@ from torch import Tensor
 from elman.errors import UserError
 from elman.files import write_aside
 
-VERSION = 1
+VERSION = 2  # 2: evaluations are pairs of error and loss, so that of equal errors the lower loss is known
 
 
 def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
@@ -45,7 +45,9 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
         with safe_open(path, framework="pt") as file:
             header = file.metadata() or {}
             if int(header.get("version", "0")) != VERSION:
-                raise UserError(f"{path} was written by another version of Elman: start the run again with --force")
+                raise UserError(
+                    f"{path} was written by another version of Elman: go on with that one, or start again with --force"
+                )
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
             state = _build_up(json.loads(header["nest"]), tensors)
     except FileNotFoundError:

@@ -11,6 +11,7 @@ to the byte, as one that was never interrupted.
 import math
 import random
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -26,9 +27,11 @@ from elman.train.checkpoint import load_checkpoint, save_checkpoint
 from elman.train.log import RunLog, draw_curves
 from elman.train.optimizer import Average, clip, make_optimizer
 from elman.train.progress import Reporter
-from elman.train.recipe import TrainSettings
+from elman.train.recipe import EPOCHS, TrainSettings
 from elman.train.schedule import learning_rate
 from elman.train.task import Task
+
+MOST_NATS = math.log(sys.float_info.max)  # a loss whose perplexity is no number any more
 
 
 def seed_everything(seed: int) -> None:
@@ -43,6 +46,7 @@ class Trainer:
 
     def __init__(self, task: Task, settings: TrainSettings, folder: Path, reporter: Reporter | None = None) -> None:
         self.task, self.settings, self.folder = task, settings, folder
+        self.epochs = settings.epochs or EPOCHS
         self.reporter = reporter or Reporter()
         self.parameters = [p for p in task.network.parameters() if p.requires_grad]
         self.optimizer = make_optimizer(settings, task.network)
@@ -52,7 +56,8 @@ class Trainer:
         self.step = 0
         self.seconds = 0.0  # of training, over all interruptions
         self.tokens = 0
-        self.losses: list[float] = []  # of every evaluation: the held-out error where the task has one, else the loss
+        # (error, loss) of every evaluation, in the order in which models are chosen: of equal errors the lower loss.
+        self.evaluations: list[tuple[float, float]] = []
         self.plateaus = 0
         self._recent: list[tuple[float, int]] = []  # (loss, tokens) since the last log record
         self._stop_signal: int | None = None
@@ -68,7 +73,7 @@ class Trainer:
         if self.settings.steps is not None:
             return self.step / self.settings.steps
         # Batches do not divide an epoch evenly; without the rounding a run could end one update late.
-        return min(1.0, round(self.batches.progress, 9) / self.settings.epochs)
+        return min(1.0, round(self.batches.progress, 9) / self.epochs)
 
     def run(self, resume: bool = False) -> None:
         """Train to the end; the folder then holds the best model, the log and the curves."""
@@ -119,7 +124,7 @@ class Trainer:
             batch = next(self.batches)
             loss = self.task.loss(batch, self.hidden)
             value = loss.mean.item()
-            self._refuse_nan(value, "loss", f"batch {batch}")
+            self._refuse_diverged(value, "loss", f"batch {batch}")
             (loss.mean * (loss.tokens if several else loss.weight)).backward()  # type: ignore[no-untyped-call]
             self.hidden = loss.state
             tokens, weight = tokens + loss.tokens, weight + loss.weight / self.settings.accumulate
@@ -128,17 +133,18 @@ class Trainer:
         if several:  # the gradients are sums over the tokens so far
             torch._foreach_mul_([p.grad for p in self.parameters if p.grad is not None], weight / tokens)
         norm = clip(self.settings, self.parameters)
-        self._refuse_nan(norm, "norm of the gradient", f"batch {batch}")
+        self._refuse_diverged(norm, "norm of the gradient", f"batch {batch}")
         self.optimizer.step()
         self.average.update()
         self.step += 1
         return rate, norm
 
-    def _refuse_nan(self, value: float, what: str, where: str) -> None:
-        if not math.isfinite(value):
+    def _refuse_diverged(self, value: float, what: str, where: str, most: float = math.inf) -> None:
+        """Stop where a number is none, or is `most` and more."""
+        if not abs(value) < most:
             kept = f"the last good checkpoint is {self.checkpoint_path}" if self.checkpoint_path.exists() else ""
             raise RunError(
-                f"training stopped at step {self.step + 1}: the {what} is {value} in {where}; "
+                f"training stopped at step {self.step + 1}: the {what} is {value:g} in {where}; "
                 f"try a lower train.lr or train.clip_norm{'; ' if kept else ''}{kept}"
             )
 
@@ -168,29 +174,31 @@ class Trainer:
         self.task.network.eval()
         with self.average.applied(), torch.no_grad():
             scores = self.task.evaluate()
-            self._refuse_nan(scores["loss"], "loss", "the held-out text")
-            loss = scores.pop("error", scores["loss"])
-            best = loss < min(self.losses, default=math.inf)
+            self._refuse_diverged(scores["loss"], "loss", "the held-out text", most=MOST_NATS)
+            found = (scores.pop("error", scores["loss"]), scores["loss"])
+            best = not self.evaluations or found < min(self.evaluations)
             if best:
                 self.task.save(self.folder)
-        self._react(loss, best)
+        self._react(found, best)
         log.add("dev", self.step, **scores, seconds=self.seconds)
         self.reporter.evaluation(self.step, scores, best)
 
-    def _react(self, loss: float, best: bool) -> None:
-        """Lower the rate or start averaging where the held-out loss stands still."""
+    def _react(self, found: tuple[float, float], best: bool) -> None:
+        """Lower the rate or start averaging where the held-out scores stand still."""
         wait = self.settings.average_patience
-        stalled = len(self.losses) > wait and loss > min(self.losses[:-wait])
+        stalled = len(self.evaluations) > wait and found > min(self.evaluations[:-wait])
         if self.settings.average == "triggered" and not self.average.active and stalled:
             self.average.start()
             self.reporter.say(f"step {self.step}  averaging the weights from here on")
         if not best:
             self.plateaus += 1
-        self.losses.append(loss)
+        self.evaluations.append(found)
 
     def _out_of_patience(self) -> bool:
         patience = self.settings.patience
-        return patience > 0 and len(self.losses) - 1 - int(np.argmin(self.losses or [0])) >= patience
+        if not patience or not self.evaluations:
+            return False
+        return len(self.evaluations) - 1 - self.evaluations.index(min(self.evaluations)) >= patience
 
     def _state(self) -> dict[str, Any]:
         """All that the rest of the run depends on."""
@@ -204,7 +212,7 @@ class Trainer:
             "step": self.step,
             "seconds": self.seconds,
             "tokens": self.tokens,
-            "losses": self.losses,
+            "evaluations": self.evaluations,
             "plateaus": self.plateaus,
             "recent": [list(pair) for pair in self._recent],
             "random": {
@@ -236,7 +244,7 @@ class Trainer:
         self.batches.load_state_dict(state["batches"])
         self.hidden = state["hidden"]
         self.step, self.seconds, self.tokens = state["step"], state["seconds"], state["tokens"]
-        self.losses, self.plateaus = state["losses"], state["plateaus"]
+        self.evaluations, self.plateaus = state["evaluations"], state["plateaus"]
         self._recent = [(loss, tokens) for loss, tokens in state["recent"]]
         torch.set_rng_state(state["random"]["torch"])
         kind, keys, position, has_gauss, cached = state["random"]["numpy"]

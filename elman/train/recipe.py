@@ -7,11 +7,13 @@ names the key, and the nearest right key where one is misspelt.
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from elman.errors import UserError, nearest
+
+EPOCHS = 10  # of a run whose data are large
 
 
 class Section(BaseModel):
@@ -20,11 +22,24 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
+class BatchSection(Section):
+    """How training data are put together: each task has its own, with one key that is chosen where it is not given."""
+
+    chosen: ClassVar[tuple[str, int, int]]
+    """That key; what it is for large data; the least that it is for small ones."""
+
+    @property
+    def amount(self) -> int:
+        """What a batch holds: as given or chosen, else the usual."""
+        key, usual, _ = self.chosen
+        return int(getattr(self, key) or usual)
+
+
 class TrainSettings(Section):
     """How to train: shared by every task.
 
-    >>> TrainSettings(optimizer="sgd", lr=20.0, schedule="plateau").epochs
-    10
+    >>> TrainSettings(optimizer="sgd", lr=20.0, schedule="plateau").clip_norm
+    1.0
     """
 
     optimizer: Literal["sgd", "adam", "adamw", "adagrad"] = "adam"
@@ -36,7 +51,7 @@ class TrainSettings(Section):
     final_lr: float = Field(0.0, ge=0, description="fraction of lr at the end of linear, cosine, exponential")
     warmup: int = Field(0, ge=0, description="steps of linear growth from nothing to lr")
     plateau_factor: float = Field(0.25, gt=0, lt=1, description="lr is multiplied by this on a plateau")
-    epochs: float = Field(10, gt=0)
+    epochs: float | None = Field(None, gt=0, description="10, or up to 40 for small data, if not given")
     steps: int | None = Field(None, gt=0, description="stop after so many updates instead of epochs")
     clip_norm: float | None = Field(1.0, gt=0)
     clip_value: float | None = Field(None, gt=0)

@@ -90,11 +90,11 @@ def test_a_killed_evaluation_is_made_again(tmp_path: Path, monkeypatch: pytest.M
     run = trainer(text, tmp_path / "cut", *settings)
     react, seen = run._react, []
 
-    def killed(loss: float, best: bool) -> None:
-        seen.append(loss)
+    def killed(found: tuple[float, float], best: bool) -> None:
+        seen.append(found)
         if len(seen) == 2:
             raise Killed
-        react(loss, best)
+        react(found, best)
 
     run._react = killed  # type: ignore[method-assign]
     with pytest.raises(Killed):

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 import elman
-from elman.errors import UserError
+from elman.errors import RunError, UserError
 from elman.tasks import language
 from elman.tasks.run import check_folder, prepare_folder, remove_leftovers
 from tests.tasks.runs import SMALL, prose, recipe, run
+from tests.train.toy import quiet
 
 
 def test_force_never_touches_a_folder_that_is_no_run(tmp_path: Path) -> None:
@@ -67,3 +68,38 @@ def test_the_doors_of_the_package_stay_open_in_a_fresh_process() -> None:
     code = "import elman, elman.train; print(callable(elman.fit), callable(elman.load), callable(elman.evaluate))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True"] * 3
+
+
+def test_resuming_with_another_setting_names_that_setting(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text(prose())
+    elman.fit("lm", out=tmp_path / "run", train=text, settings=[*SMALL, "train.steps=3"], reporter=quiet())
+    with pytest.raises(UserError, match=r"\(train.steps: 3 -> 80\).* give --resume without settings") as caught:
+        elman.fit("lm", out=tmp_path / "run", settings=["train.steps=80"], resume=True, reporter=quiet())
+    assert "data.train" not in str(caught.value)
+    elman.fit("lm", out=tmp_path / "run", settings=["train.steps=3"], resume=True, reporter=quiet())
+
+
+def test_a_report_is_the_last_that_a_run_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that has its report is done: a comparison does not train it again."""
+    text = tmp_path / "text.txt"
+    text.write_text(prose())
+
+    def full(path: Path, text: str) -> None:
+        raise RunError(f"could not write {path}: No space left on device")
+
+    monkeypatch.setattr(language.report, "write_text", full)
+    with pytest.raises(RunError, match=r"README.md: No space left"):
+        run(text, tmp_path / "run", "train.steps=3")
+    assert not (tmp_path / "run" / "metrics.json").exists()
+
+
+def test_a_lock_that_a_kill_left_is_no_content(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".lock").touch()
+    assert check_folder(tmp_path / "run", recipe(tmp_path / "x.txt"), resume=False, force=False) is False
+
+
+def test_a_name_too_long_for_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"cannot be a folder .*--out"):
+        check_folder(tmp_path / ("x" * 300), recipe(tmp_path / "x.txt"), resume=False, force=False)

@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 
 from elman.errors import RunError, UserError
 from elman.train import checkpoint
-from elman.train.checkpoint import load_checkpoint, save_checkpoint
+from elman.train.checkpoint import VERSION, load_checkpoint, save_checkpoint
 
 DTYPES = (torch.float32, torch.float64, torch.int64, torch.uint8, torch.bool, torch.uint32)
 SHAPES = st.lists(st.integers(0, 3), max_size=3)
@@ -108,6 +108,6 @@ def test_missing_foreign_and_newer_files(tmp_path: Path) -> None:
     save_file({"a": torch.ones(1)}, tmp_path / "newer", metadata={"version": "99", "nest": "{}"})
     with pytest.raises(UserError, match="another version"):
         load_checkpoint(tmp_path / "newer")
-    save_file({"a": torch.ones(1)}, tmp_path / "odd", metadata={"version": "1", "nest": '["tensor", "7"]'})
+    save_file({"a": torch.ones(1)}, tmp_path / "odd", metadata={"version": str(VERSION), "nest": '["tensor", "7"]'})
     with pytest.raises(UserError, match="damaged"):
         load_checkpoint(tmp_path / "odd")

@@ -31,7 +31,7 @@ def test_the_best_model_is_kept_not_the_last(tmp_path: Path) -> None:
 
     task = Watched(dev_losses=[3.0, 2.0, 2.5, 1.0, 1.0, 4.0])
     trainer = train(task, tmp_path, steps=6, evaluate_every=1)
-    assert trainer.losses == [3.0, 2.0, 2.5, 1.0, 1.0, 4.0]
+    assert [error for error, _ in trainer.evaluations] == [3.0, 2.0, 2.5, 1.0, 1.0, 4.0]
     assert len(kept) == 3  # at 3.0, 2.0 and the first 1.0
     assert torch.equal(load_file(tmp_path / "model.safetensors")["weight"], kept[-1])
     assert not torch.equal(kept[-1], task.network.weight)
@@ -51,7 +51,7 @@ def test_where_a_task_counts_its_mistakes_the_model_with_the_fewest_is_kept(tmp_
             kept.append(self.error)
 
     trainer = train(Mistaken(dev_losses=[1.0, 2.0, 3.0, 4.0, 5.0]), tmp_path, steps=5, evaluate_every=1)
-    assert trainer.losses == [0.3, 0.2, 0.2, 0.1, 0.4]
+    assert [error for error, _ in trainer.evaluations] == [0.3, 0.2, 0.2, 0.1, 0.4]
     assert kept == [0.3, 0.2, 0.1]
     assert [record["loss"] for record in read_log(tmp_path / "log.jsonl") if record["kind"] == "dev"] == [1, 2, 3, 4, 5]
 
@@ -59,7 +59,7 @@ def test_where_a_task_counts_its_mistakes_the_model_with_the_fewest_is_kept(tmp_
 @pytest.mark.parametrize("patience", [1, 2])
 def test_early_stopping(tmp_path: Path, patience: int) -> None:
     trainer = train(ToyTask(dev_losses=[3.0, 2.0, 2.1, 2.2, 1.0]), tmp_path, epochs=5, patience=patience)
-    assert trainer.losses == [3.0, 2.0, 2.1, 2.2][: 2 + patience]
+    assert [error for error, _ in trainer.evaluations] == [3.0, 2.0, 2.1, 2.2][: 2 + patience]
 
 
 def test_a_plateau_lowers_the_rate_from_the_next_update_on(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_triggered_averaging_begins_when_the_loss_stands_still(tmp_path: Path) -
 def test_epochs_and_evaluations_are_counted_by_the_data(tmp_path: Path) -> None:
     trainer = train(ToyTask(), tmp_path, epochs=2.5)
     assert trainer.step == 25
-    assert len(trainer.losses) == 3  # after each epoch, and at the end
+    assert len(trainer.evaluations) == 3  # after each epoch, and at the end
 
 
 class OneSet(ToyTask):
@@ -210,3 +210,56 @@ def test_seeding_reaches_every_generator() -> None:
         seed_everything(2**40)
         drawn.append((random.random(), float(np.random.rand()), float(torch.rand(1))))
     assert drawn[0] == drawn[1]
+
+
+class Scored(ToyTask):
+    """Says errors and losses as it is told, and notes which of them were kept."""
+
+    def __init__(self, found: list[tuple[float, float]]) -> None:
+        super().__init__()
+        self.found, self.kept = list(found), list[tuple[float, float]]()
+
+    def evaluate(self) -> dict[str, float]:
+        self.now = self.found.pop(0)
+        return {"loss": self.now[1], "error": self.now[0]}
+
+    def save(self, folder: Path) -> None:
+        super().save(folder)
+        self.kept.append(self.now)
+
+
+def test_of_equal_errors_the_lower_loss_is_kept(tmp_path: Path) -> None:
+    task = Scored([(0.5, 5.0), (0.5, 3.0), (0.5, 4.0), (0.5, 3.0), (0.6, 1.0), (0.5, 2.0)])
+    train(task, tmp_path, steps=6, evaluate_every=1)
+    assert task.kept == [(0.5, 5.0), (0.5, 3.0), (0.5, 2.0)]
+
+
+def test_patience_and_plateaus_go_by_the_order_in_which_models_are_kept(tmp_path: Path) -> None:
+    found = [(0.5, 5.0), (0.5, 4.0), (0.5, 3.0), (0.5, 3.5), (0.5, 3.0), (0.4, 9.0)]
+    trainer = train(Scored(found), tmp_path, steps=6, evaluate_every=1, patience=2)
+    assert trainer.evaluations == found[:5]  # the third is the best, and two after it were not better
+    assert trainer.plateaus == 2
+
+
+def test_a_tie_is_known_to_a_run_that_goes_on(tmp_path: Path) -> None:
+    found = [(0.5, 5.0), (0.5, 3.0), (0.5, 4.0), (0.5, 2.0)]
+
+    class Fails(Scored):
+        def loss(self, batch: Any, state: Any) -> Loss:
+            if self.seen == 2:
+                raise RuntimeError("power cut")
+            return super().loss(batch, state)
+
+    with pytest.raises(RuntimeError):
+        train(Fails(found), tmp_path, steps=4, evaluate_every=1)
+    task = Scored(found[2:])
+    trainer = train(task, tmp_path, resume=True, steps=4, evaluate_every=1)
+    assert trainer.evaluations == found
+    assert task.kept == [(0.5, 2.0)]
+
+
+@pytest.mark.parametrize("loss", [float("inf"), float("nan"), 1e28, 710.0])
+def test_a_run_whose_held_out_loss_is_out_of_bounds_stops_and_keeps_no_model(tmp_path: Path, loss: float) -> None:
+    with pytest.raises(RunError, match=r"the loss is .* in the held-out text; try a lower train.lr"):
+        train(Scored([(0.5, loss)]), tmp_path, steps=2, evaluate_every=1)
+    assert not (tmp_path / "model.safetensors").exists()

@@ -1,6 +1,5 @@
 """Cross-validation: each part of the texts is the test set of a model that was trained on the others."""
 
-import json
 import shutil
 import statistics
 from collections.abc import Sequence
@@ -9,7 +8,7 @@ from typing import Any
 
 from elman.tasks.classify.settings import ClassifyRecipe
 from elman.tasks.classify.task import train
-from elman.tasks.run import saved_recipe
+from elman.tasks.run import finished_report
 from elman.train import Reporter
 
 
@@ -24,21 +23,12 @@ def cross_validate(
     for fold in range(1, recipe.data.folds + 1):
         place = folder / f"{fold:02d}"
         part = recipe.model_copy(update={"data": recipe.data.model_copy(update={"fold": fold})})
-        report = _finished(place, part)
+        report = finished_report(place, part)
         if report is None:
             reporter.say(f"fold {fold} of {recipe.data.folds}")
             report = train(part, place, resume=True, data_dir=data_dir, reporter=reporter)
         reports.append(report)
     return summary(reports)
-
-
-def _finished(place: Path, recipe: ClassifyRecipe) -> dict[str, Any] | None:
-    path = place / "metrics.json"
-    if not path.exists() or saved_recipe(place, ClassifyRecipe) != recipe:
-        return None
-    report = json.loads(path.read_text(encoding="utf-8"))
-    assert isinstance(report, dict)
-    return report
 
 
 def summary(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:

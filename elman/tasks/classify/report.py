@@ -165,8 +165,8 @@ def write_report(folder: Path, recipe: ClassifyRecipe, report: dict[str, Any]) -
     names = set_names(report)
     if names and "confusion" in report[names[-1]]:
         draw_confusion(_confusion(report[names[-1]]), folder / "confusion.png")
-    write_json(folder / "metrics.json", report)
     write_text(folder / "README.md", _card(folder, recipe, report))
+    write_json(folder / "metrics.json", report)  # last: a run that has it is done
 
 
 def _card(folder: Path, recipe: ClassifyRecipe, report: Mapping[str, Any]) -> str:

@@ -1,11 +1,11 @@
 """The recipe of a classifier: every key, its type and its bounds."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from elman.text import TokenizerSettings
-from elman.train.recipe import Section, TrainSettings
+from elman.train.recipe import BatchSection, Section, TrainSettings
 
 
 class DataSettings(Section):
@@ -123,10 +123,16 @@ class LossSettings(Section):
         return value
 
 
-class BatchSettings(Section):
+class BatchSettings(BatchSection):
     """How texts are put together."""
 
-    size: int = Field(32, ge=1, description="texts side by side, of similar length")
+    chosen: ClassVar[tuple[str, int, int]] = ("size", 32, 8)
+
+    size: int | None = Field(
+        None,
+        ge=1,
+        description="texts side by side, of similar length; 32, or down to 8 for small data, if not given",
+    )
 
 
 class BaselineSettings(Section):

@@ -28,8 +28,10 @@ from elman.tasks.classify.report import evaluate_model, write_report
 from elman.tasks.classify.scoring import quick_scores, targets_of
 from elman.tasks.classify.settings import ClassifyRecipe
 from elman.tasks.recipes import load_recipe
-from elman.tasks.run import check_folder, open_folder, prepare_folder, run_facts
+from elman.tasks.run import open_folder, prepare_folder, run_facts, run_folder
+from elman.text.vocabulary import tell_unknown
 from elman.train import Loss, Reporter, Trainer, seed_everything
+from elman.train.length import settle_length
 from elman.train.recipe import parse
 
 WATCHED = 2000  # training texts that are scored now and then where nothing is held out
@@ -81,7 +83,7 @@ class ClassifyTask:
         """Texts of like length together."""
         return ExampleBatches(
             [len(tokens) for tokens in self.texts],
-            self.recipe.batch.size,
+            self.recipe.batch.amount,
             self._make,
             seed=self.recipe.train.seed,
             text=fingerprint(row(record) for record in self.data.train),
@@ -147,7 +149,13 @@ def train(
     With `data.folds`, a model is trained for each fold first (in `out/folds`), then one on all texts.
     """
     out, reporter = Path(out), reporter or Reporter()
-    goes_on = check_folder(out, recipe, resume=resume, force=force)
+    with run_folder(out, recipe, resume=resume, force=force, say=reporter.say) as (settled, goes_on):
+        return _train_in(settled, out, resume, goes_on, data_dir, reporter)
+
+
+def _train_in(
+    recipe: ClassifyRecipe, out: Path, resume: bool, goes_on: bool, data_dir: Path | None, reporter: Reporter
+) -> dict[str, Any]:
     if recipe.train.threads:
         torch.set_num_threads(recipe.train.threads)
     with reporter.busy("reading the texts"):
@@ -178,6 +186,8 @@ def _train_one(
         reader = load_reader(out / "tokenizer.json", recipe.text, recipe.model)
     else:
         reader = fit_reader((record.text for record in data.train), recipe.text, recipe.model)
+    tell_unknown(reader.counts, "training tokens", reporter.say)
+    recipe = settle_length(recipe, len(data.train), reporter.say)
     seed_everything(recipe.train.seed)
     task = ClassifyTask(recipe, data, reader)
     open_folder(out, recipe, reader, resume=goes_on)

@@ -1,11 +1,11 @@
 """The recipe of a language model: every key, its type and its bounds."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from elman.text import TokenizerSettings
-from elman.train.recipe import Section, TrainSettings
+from elman.train.recipe import BatchSection, Section, TrainSettings
 
 
 class DataSettings(Section):
@@ -85,10 +85,16 @@ class ModelSettings(Section):
         return self
 
 
-class BatchSettings(Section):
+class BatchSettings(BatchSection):
     """How text is cut into batches."""
 
-    size: int = Field(32, ge=1, description="streams, or lines, side by side")
+    chosen: ClassVar[tuple[str, int, int]] = ("size", 32, 8)
+
+    size: int | None = Field(
+        None,
+        ge=1,
+        description="streams, or lines, side by side; 32, or down to 8 for small data, if not given",
+    )
     steps: int = Field(64, ge=1, description="tokens the gradient reaches back")
     bptt: Literal["regular", "random", "full"] = "regular"
     reset_documents: bool = Field(True, description="forget the state where a document begins")

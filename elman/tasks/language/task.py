@@ -25,9 +25,11 @@ from elman.tasks.language.report import evaluate_model, write_report
 from elman.tasks.language.scoring import Reading, hidden_and_targets
 from elman.tasks.language.settings import LanguageRecipe
 from elman.tasks.recipes import load_recipe
-from elman.tasks.run import check_folder, open_folder, run_facts
+from elman.tasks.run import open_folder, run_facts, run_folder
 from elman.text import Tokenizer
+from elman.text.vocabulary import tell_unknown
 from elman.train import Loss, Reporter, Trainer, seed_everything
+from elman.train.length import settle_length
 from elman.train.recipe import parse
 
 
@@ -62,11 +64,11 @@ class LanguageTask:
         if self.reading.unit == "line":
             seed = self.recipe.train.seed
             return LineBatches(
-                ids, min(batch.size, len(ids.documents)), start_id=start_id, backward=backward, seed=seed
+                ids, min(batch.amount, len(ids.documents)), start_id=start_id, backward=backward, seed=seed
             )
         return StreamBatches(
             Reversed(ids) if backward else ids,
-            min(batch.size, len(ids)),
+            min(batch.amount, len(ids)),
             batch.steps,
             start_id=start_id,
             bptt=batch.bptt,
@@ -132,6 +134,15 @@ def _fingerprint(ids: IdStream) -> str:
     return digest.hexdigest()
 
 
+def windows_of(recipe: LanguageRecipe, data: LanguageData) -> float:
+    """How much an epoch has of what stands side by side in a batch: lines, or windows of a stream."""
+    if recipe.data.unit == "line":
+        return len(data.train.documents)
+    if recipe.batch.bptt == "full":  # whatever the batch, one update is an epoch
+        return recipe.batch.amount
+    return len(data.train) / recipe.batch.steps
+
+
 def reading_of(recipe: LanguageRecipe, data: LanguageData) -> Reading:
     """How the model reads: before a text that has no end tokens in it stands a line end, if it has those."""
     tokenizer, unit = data.tokenizer, recipe.data.unit
@@ -153,13 +164,22 @@ def train(
 ) -> dict[str, Any]:
     """Train what the recipe says into the folder `out`; returns the report that `metrics.json` holds."""
     out, reporter = Path(out), reporter or Reporter()
-    resume = check_folder(out, recipe, resume=resume, force=force)
+    with run_folder(out, recipe, resume=resume, force=force, say=reporter.say) as (settled, goes_on):
+        return _train_in(settled, out, goes_on, data_dir, reporter)
+
+
+def _train_in(
+    recipe: LanguageRecipe, out: Path, resume: bool, data_dir: Path | None, reporter: Reporter
+) -> dict[str, Any]:
     if recipe.train.threads:
         torch.set_num_threads(recipe.train.threads)
     # Some tokenizers come out differently when fitted again: a run goes on with the one that it began with.
     tokenizer = Tokenizer.load(out / "tokenizer.json") if resume else None
     with reporter.busy("reading the text"):
         data = open_data(recipe, data_dir, tokenizer)
+    tell_unknown(data.tokenizer.counts, "training tokens", reporter.say)
+    if recipe.model.kind != "ngram":
+        recipe = settle_length(recipe, windows_of(recipe, data), reporter.say)
     seed_everything(recipe.train.seed)
     task = LanguageTask(recipe, data) if recipe.model.kind != "ngram" else None
     open_folder(out, recipe, data.tokenizer, resume=resume)

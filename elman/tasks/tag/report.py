@@ -109,9 +109,9 @@ def write_report(folder: Path, recipe: TagRecipe, report: dict[str, Any]) -> Non
         "machine": platform.machine(),
         "threads": torch.get_num_threads(),
     }
-    write_json(folder / "metrics.json", report)
     draw_confusion(confusion_of(report["test" if "test" in report else "dev"]), folder / "confusion.png")
     write_text(folder / "README.md", _card(folder, recipe, report))
+    write_json(folder / "metrics.json", report)  # last: a run that has it is done
 
 
 def _card(folder: Path, recipe: TagRecipe, report: Mapping[str, Any]) -> str:

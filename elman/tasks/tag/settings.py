@@ -1,10 +1,10 @@
 """The recipe of a tagger: every key, its type and its bounds."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from elman.train.recipe import Section, TrainSettings
+from elman.train.recipe import BatchSection, Section, TrainSettings
 
 
 class DataSettings(Section):
@@ -91,10 +91,14 @@ class ModelSettings(Section):
         return self
 
 
-class BatchSettings(Section):
+class BatchSettings(BatchSection):
     """How sentences are put together."""
 
-    size: int = Field(32, ge=1, description="sentences in an update")
+    chosen: ClassVar[tuple[str, int, int]] = ("size", 32, 8)
+
+    size: int | None = Field(
+        None, ge=1, description="sentences in an update; 32, or down to 8 for small data, if not given"
+    )
     made_up: float = Field(0.0, ge=0, le=1, description="share of words that are made up of others of their tag")
     swapped: float = Field(0.0, ge=0, le=1, description="share of spans in whose place another one is put")
 

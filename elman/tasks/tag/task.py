@@ -16,7 +16,7 @@ from elman.corpora.tagged import Sentence
 from elman.metrics.lexicon import MostFrequentTag
 from elman.metrics.spans import Scheme, convert
 from elman.tasks.recipes import load_recipe
-from elman.tasks.run import check_folder, open_folder, run_facts
+from elman.tasks.run import open_folder, run_facts, run_folder
 from elman.tasks.tag.batch import Batch, Ints, make_batch
 from elman.tasks.tag.data import TagData, open_data, read_files, settle
 from elman.tasks.tag.model import TagModel
@@ -26,7 +26,9 @@ from elman.tasks.tag.report import evaluate_model, write_report
 from elman.tasks.tag.settings import TagRecipe, TextSettings
 from elman.text.spelling import Speller
 from elman.text.vectors import WordVectors, read_vectors
+from elman.text.vocabulary import tell_unknown
 from elman.train import Loss, Reporter, Trainer, seed_everything
+from elman.train.length import settle_length
 from elman.train.recipe import parse
 
 
@@ -65,7 +67,7 @@ class TagTask:
         """Sentences of like length together."""
         return ExampleBatches(
             [len(sentence.tokens) for sentence in self.data.train],
-            self.recipe.batch.size,
+            self.recipe.batch.amount,
             self._make,
             seed=self.recipe.train.seed,
             text=fingerprint((sentence.tokens, sentence.tags) for sentence in self.data.train),
@@ -149,13 +151,20 @@ def train(
 ) -> dict[str, Any]:
     """Train what the recipe says into the folder `out`; returns the report that `metrics.json` holds."""
     out, reporter = Path(out), reporter or Reporter()
-    resume = check_folder(out, recipe, resume=resume, force=force)
+    with run_folder(out, recipe, resume=resume, force=force, say=reporter.say) as (settled, goes_on):
+        return _train_in(settled, out, goes_on, data_dir, reporter)
+
+
+def _train_in(recipe: TagRecipe, out: Path, resume: bool, data_dir: Path | None, reporter: Reporter) -> dict[str, Any]:
     if recipe.train.threads:
         torch.set_num_threads(recipe.train.threads)
     with reporter.busy("reading the sentences"):
         data = open_data(recipe, data_dir, reporter.say)
+    recipe = settle_length(recipe, len(data.train), reporter.say)
     seed_everything(recipe.train.seed)
     task = TagTask(recipe, data, Speller.load(out / "tokenizer.json") if resume else None)
+    if recipe.model.embedding:
+        tell_unknown(task.model.speller.words.counts, "training words", reporter.say)
     open_folder(out, recipe, task.model.speller, resume=resume)
     reporter.say(_describe(task))
     trainer = Trainer(task, recipe.train, out, reporter)

@@ -83,8 +83,8 @@ def write_report(folder: Path, recipe: TranslateRecipe, report: dict[str, Any]) 
         "machine": platform.machine(),
         "threads": torch.get_num_threads(),
     }
-    write_json(folder / "metrics.json", report)
     write_text(folder / "README.md", _card(folder, recipe, report))
+    write_json(folder / "metrics.json", report)  # last: a run that has it is done
 
 
 def _card(folder: Path, recipe: TranslateRecipe, report: Mapping[str, Any]) -> str:

@@ -1,6 +1,5 @@
 """How good translations are: what a network expects of the right ones, and what it writes itself."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from elman.corpora.pairs import Pair, references
 from elman.metrics.bleu import corpus_scores
 from elman.metrics.edits import edit_scores
 from elman.metrics.neighbours import CopySource, NearestPair
+from elman.metrics.perplexity import perplexity
 from elman.tasks.translate.model import Translator
 from elman.tasks.translate.settings import ReportSettings
 from elman.text.tokenizer import normaliser
@@ -27,7 +27,7 @@ def expected_scores(model: Translator, pairs: Sequence[tuple[Any, Any]]) -> dict
         right += int((log_probs.argmax(dim=1) == batch.targets).sum())
         tokens += len(batch.targets)
     loss = total / tokens
-    return {"loss": loss, "perplexity": math.exp(min(loss, 700)), "token_accuracy": right / tokens}
+    return {"loss": loss, "perplexity": perplexity(loss), "token_accuracy": right / tokens}
 
 
 def lines_of(pairs: Sequence[Pair], settings: ReportSettings) -> dict[str, list[Any]]:

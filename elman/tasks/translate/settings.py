@@ -1,11 +1,11 @@
 """The recipe of a translator: every key, its type and its bounds."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from elman.text import TokenizerSettings
-from elman.train.recipe import Section, TrainSettings
+from elman.train.recipe import BatchSection, Section, TrainSettings
 
 Kind = Literal["characters", "bytes", "words", "bpe", "unigram"]
 
@@ -150,10 +150,17 @@ class LossSettings(Section):
     )
 
 
-class BatchSettings(Section):
+class BatchSettings(BatchSection):
     """How pairs are put together."""
 
-    tokens: int = Field(2048, ge=1, description="target tokens side by side, in pairs of similar length")
+    chosen: ClassVar[tuple[str, int, int]] = ("tokens", 2048, 128)
+
+    tokens: int | None = Field(
+        None,
+        ge=1,
+        description="target tokens side by side, in pairs of similar length; 2048, or down to 128 for small data, "
+        "if not given",
+    )
 
 
 class SearchSettings(Section):

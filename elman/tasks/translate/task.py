@@ -5,7 +5,7 @@ report = train(recipe, Path("runs/de-en"))
 print(report["test"]["bleu"])
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from elman.corpora.examples import ExampleBatches, fingerprint
 from elman.corpora.pairs import Pair, read_pairs
 from elman.errors import UserError
 from elman.tasks.recipes import load_recipe
-from elman.tasks.run import check_folder, open_folder, run_facts
+from elman.tasks.run import open_folder, run_facts, run_folder
 from elman.tasks.translate.batch import Batch, Ints, make_batch
 from elman.tasks.translate.data import TranslateData, open_data, pair_files
 from elman.tasks.translate.model import Translator
@@ -26,8 +26,10 @@ from elman.tasks.translate.scoring import expected_scores
 from elman.tasks.translate.settings import TranslateRecipe
 from elman.tasks.translate.sides import Sides
 from elman.tasks.translate.usual import Usual
+from elman.text.vocabulary import tell_unknown
 from elman.train import Loss, Reporter, Trainer, seed_everything
-from elman.train.recipe import parse
+from elman.train.length import settle_length
+from elman.train.recipe import EPOCHS, parse
 
 
 def read_recipe(source: Path | str | None = None, overrides: Iterable[str] = ()) -> TranslateRecipe:
@@ -44,11 +46,16 @@ class TranslateTask:
 
     unit = "tokens"
 
-    def __init__(self, recipe: TranslateRecipe, data: TranslateData, sides: Sides) -> None:
-        self.recipe, self.data = recipe, data
+    def __init__(
+        self,
+        recipe: TranslateRecipe,
+        data: TranslateData,
+        sides: Sides,
+        say: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self.data = data
         self.network = build_network(recipe.model, sides, recipe.loss.smoothing)
         self.model = Translator(recipe.model, recipe.search, sides, self.network, longest=0)
-        self.model.recipe = recipe.model_dump(mode="json")
         encoded = [self.model.encode(pair.source, pair.target) for pair in data.train]
         longest, places = recipe.data.longest, recipe.model.places or recipe.data.longest
         self.pairs = [pair for pair in encoded if len(pair[0]) <= min(longest, places) and len(pair[1]) <= longest]
@@ -56,6 +63,8 @@ class TranslateTask:
         self.limit = f"data.longest={longest}" + (f" or model.longest={places}" if places < longest else "")
         if not self.pairs:
             raise UserError(f"every training pair has a side of more than {self.limit} tokens: raise it")
+        self.recipe = settle_length(recipe, sum(len(target) + 1 for _, target in self.pairs), say)
+        self.model.recipe = self.recipe.model_dump(mode="json")
         self.held_out = [self.model.encode(pair.source, pair.target) for pair in data.dev]
         self.model.longest = max(len(source) for source, _ in self.pairs)
         characters = sum(len(pair.source) for pair in data.train)
@@ -68,7 +77,7 @@ class TranslateTask:
             np.array([[len(target) + 1, len(source)] for source, target in self.pairs]),
             None,
             self._make,
-            tokens=self.recipe.batch.tokens,
+            tokens=self.recipe.batch.amount,
             seed=self.recipe.train.seed,
             text=fingerprint((pair.source, pair.target) for pair in self.data.train),
         )
@@ -88,7 +97,7 @@ class TranslateTask:
         begin, end = self.recipe.loss.teacher_forcing, self.recipe.loss.teacher_forcing_end
         if end is None or self._training is None:
             return begin
-        settings, epochs = self.recipe.train, self.recipe.train.epochs
+        settings, epochs = self.recipe.train, self.recipe.train.epochs or EPOCHS
         if settings.steps is not None:
             epochs = settings.steps * settings.accumulate / len(self._training)
         return begin + (end - begin) * min(1.0, self._training.progress / epochs)
@@ -114,7 +123,13 @@ def train(
 ) -> dict[str, Any]:
     """Train what the recipe says into the folder `out`; returns the report that `metrics.json` holds."""
     out, reporter = Path(out), reporter or Reporter()
-    resume = check_folder(out, recipe, resume=resume, force=force)
+    with run_folder(out, recipe, resume=resume, force=force, say=reporter.say) as (settled, goes_on):
+        return _train_in(settled, out, goes_on, data_dir, reporter)
+
+
+def _train_in(
+    recipe: TranslateRecipe, out: Path, resume: bool, data_dir: Path | None, reporter: Reporter
+) -> dict[str, Any]:
     if recipe.train.threads:
         torch.set_num_threads(recipe.train.threads)
     with reporter.busy("reading the pairs"):
@@ -126,11 +141,13 @@ def train(
             sides = Sides.fit(recipe.text, [(pair.source, pair.target) for pair in data.train])
     for line in data.said:
         reporter.say(line)
+    tell_unknown(sides.source.counts, "source tokens", reporter.say)
+    tell_unknown(sides.target.counts, "target tokens", reporter.say)
     seed_everything(recipe.train.seed)
-    task = TranslateTask(recipe, data, sides)
-    open_folder(out, recipe, sides, resume=resume)
+    task = TranslateTask(recipe, data, sides, reporter.say)
+    open_folder(out, task.recipe, sides, resume=resume)
     reporter.say(_describe(task))
-    trainer = Trainer(task, recipe.train, out, reporter)
+    trainer = Trainer(task, task.recipe.train, out, reporter)
     trainer.run(resume)
     return _finish(task, trainer, out, reporter)
 
