@@ -4,8 +4,10 @@
 prints it and exits with 2. `RunError` is a run that went wrong although the input was right; it exits with 1.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+
+SHOWN = 30  # words of a list: nobody would read a longer one to its end
 
 
 class ElmanError(Exception):
@@ -24,14 +26,30 @@ class Interrupted(ElmanError):
     """The run was asked to stop (SIGINT, SIGTERM) and saved itself first."""
 
 
+def close(word: str, known: Iterable[str] | Mapping[str, str]) -> str | None:
+    """The one of some known words that a word is a misspelling of, or what that stands for; None where none is near.
+
+    >>> close("hiden", ["hidden", "layers"]), close("drop", {"dropout": "model.dropout"}), close("x", ["hidden"])
+    ('hidden', 'model.dropout', None)
+    """
+    words = known if isinstance(known, Mapping) else {name: name for name in known}
+    found = get_close_matches(word, words, n=1)
+    return words[found[0]] if found else None
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The end of an error message: the nearest right word, or all of them where none is near.
+    """The end of an error message: the nearest right word, or where none is near all of them, or the first of many.
 
     >>> nearest("hiden", ["hidden", "layers"])
     "did you mean 'hidden'?"
     >>> nearest("x", ["hidden", "layers"])
     'known are: hidden, layers'
+    >>> nearest("x", map(str, range(40)))
+    'known are: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, \
+28, 29 and 10 more'
     """
     known = list(known)
-    close = get_close_matches(word, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known are: {', '.join(known)}"
+    if (near := close(word, known)) is not None:
+        return f"did you mean {near!r}?"
+    more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN + 1 else ""
+    return f"known are: {', '.join(known[: SHOWN if more else None])}{more}"

@@ -1,33 +1,66 @@
-"""Writing files so that they appear whole or not at all."""
+"""Files: written whole or not at all, and read with one sentence where they are damaged."""
 
+import errno
 import json
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from reprlib import Repr
+from typing import Any, TypeVar
 
-from elman.errors import RunError
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from elman.errors import RunError, UserError
+
+MENDED = "copy it again from where the model was trained"  # what there is to do about a damaged file
+REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG)  # another name or folder would do
+
+_short = Repr()  # a wrong value may be a whole file
+_short.maxlevel, _short.maxstring, _short.maxother = 2, 200, 100
+
+
+class Stored(BaseModel):
+    """What a file of Elman's holds, checked as it is read; keys that it does not know are passed over."""
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+# Writing
 
 
 @contextmanager
 def write_aside(path: Path) -> Iterator[Path]:
     """Yield a name beside `path` to write to; on success it takes the place of `path` in one move.
 
-    On failure nothing is left behind and the old file stays as it was.
+    On failure nothing is left behind and the old file stays as it was. The file is as readable to others as any that
+    the user writes, whatever wrote it.
     """
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        aside.touch()
+        mode = stat.S_IMODE(aside.stat().st_mode)  # what the user's umask leaves
         yield aside
+        aside.chmod(mode)
         with aside.open("rb") as written:
             os.fsync(written.fileno())
         aside.replace(path)
     except OSError as error:
-        raise RunError(f"could not write {path}: {error.strerror or error}") from error
+        raise refused(path, error) from error
     finally:
         with suppress(OSError):
             aside.unlink()
+
+
+def refused(path: Path, error: OSError) -> UserError | RunError:
+    """Why a file or folder could not be written: the user's to mend where another place would do."""
+    reason = f"could not write {path}: {error.strerror or error}"
+    return UserError(f"{reason}: name another place") if error.errno in REFUSED else RunError(reason)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -39,3 +72,93 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as indented JSON, whole or not at all."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+# Reading
+
+
+def read_text(path: Path) -> str:
+    """The text of a file of a model's folder; a UserError says why it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UserError(f"no such file: {path}; a model folder holds a {path.name}") from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is damaged: it is not UTF-8 at byte {error.start}; {MENDED}") from None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object that a JSON file of a model's folder holds; a UserError says what is wrong with the file."""
+    return parse_json(read_text(path), str(path))
+
+
+def parse_json(text: str, where: str) -> dict[str, Any]:
+    """The object that a text holds in JSON.
+
+    >>> parse_json("[1]", "a.json")
+    Traceback (most recent call last):
+    elman.errors.UserError: a.json is damaged: it should hold an object, {...}; copy it again from where the model was \
+trained
+    """
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise UserError(f"{where} is damaged: it is nested too deeply; {MENDED}") from None
+    except ValueError as error:
+        raise UserError(f"{where} is damaged: it is no JSON ({error}); {MENDED}") from None
+    if not isinstance(value, dict):
+        raise UserError(f"{where} is damaged: it should hold an object, {{...}}; {MENDED}")
+    return value
+
+
+def checked(kind: type[M], value: Mapping[str, Any], where: str) -> M:
+    """What a file holds as the type that it should be; the first mistake becomes one sentence that names the key.
+
+    >>> class Heading(Stored):
+    ...     version: int
+    >>> checked(Heading, {"version": [2]}, "a.json")
+    Traceback (most recent call last):
+    elman.errors.UserError: a.json is damaged: 'version' = [2]: should be a valid integer; copy it again from where \
+the model was trained
+    """
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        raise UserError(f"{where} is damaged: {mistake(error)}; {MENDED}") from None
+
+
+def mistake(error: ValidationError) -> str:
+    """The first thing that is wrong with some settings, in a few words that name the key.
+
+    >>> class Sizes(Stored):
+    ...     sizes: tuple[int, ...]
+    >>> try:
+    ...     Sizes.model_validate({"sizes": 3})
+    ... except ValidationError as error:
+    ...     mistake(error)
+    "'sizes' = 3: should be a list, such as [3]"
+    """
+    first = error.errors()[0]
+    name = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "value_error":  # a validator of ours, whose sentence mostly names the keys
+        return message if name in message else f"'{name}': {message}"
+    if first["type"] == "missing":
+        return f"'{name}' is missing"
+    if first["type"] in ("tuple_type", "list_type") and isinstance(first["input"], int | float | str):
+        return f"'{name}' = {_short.repr(first['input'])}: should be a list, such as [{_short.repr(first['input'])}]"
+    said = _SAID.get(first["type"], message.replace("Input should be", "should be"))
+    return f"'{name}' = {_short.repr(first['input'])}: {said[0].lower()}{said[1:]}"
+
+
+_SAID = {
+    "tuple_type": "should be a list",
+    "list_type": "should be a list",
+    "model_type": "is a section: give its keys, section.key=value",
+    "dataclass_type": "should have keys of its own",
+    "bool_parsing": "should be true or false",
+    "bool_type": "should be true or false",
+    "string_type": 'should be a text: write it in quotes, "..."',
+}

@@ -1,10 +1,13 @@
 import json
+import os
+import stat
 from pathlib import Path
 
 import pytest
 
-from elman.errors import RunError
-from elman.files import write_aside, write_json, write_text
+from elman.errors import RunError, UserError
+from elman.files import read_json, write_aside, write_json, write_text
+from elman.train.checkpoint import save_checkpoint
 
 
 def test_a_file_and_its_folders_appear(tmp_path: Path) -> None:
@@ -30,3 +33,34 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(RunError, match="could not write"):
         write_text(tmp_path / "file" / "below" / "x", "text")
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o002, 0o077])
+def test_whatever_writes_a_file_others_may_read_it_as_the_umask_says(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        with write_aside(tmp_path / "file") as aside:
+            aside.unlink()
+            os.close(os.open(aside, os.O_CREAT | os.O_WRONLY, 0o600))  # as some libraries do
+        save_checkpoint(tmp_path / "state.safetensors", {"step": 3})
+    finally:
+        os.umask(before)
+    for name in ("file", "state.safetensors"):
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o666 & ~umask
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), OSError(36, "File name too long")])
+def test_a_place_that_cannot_be_written_to_is_the_users_to_change(tmp_path: Path, error: OSError) -> None:
+    with pytest.raises(UserError, match=r"could not write .*name another place"), write_aside(tmp_path / "file"):
+        raise error
+
+
+def test_json_that_is_none_is_told(tmp_path: Path) -> None:
+    for content in (b"", b"[1]", b"{", b"[" * 200_000, b"\xff", b'{"a": ' + b"1" * 5000 + b"}"):
+        (tmp_path / "a.json").write_bytes(content)
+        with pytest.raises(UserError, match=r"a\.json is damaged"):
+            read_json(tmp_path / "a.json")
+    with pytest.raises(UserError, match="no such file"):
+        read_json(tmp_path / "b.json")
+    with pytest.raises(UserError, match="cannot be read"):
+        read_json(tmp_path)

@@ -1,5 +1,6 @@
 """The corpora that Elman knows by name: where they are, and having them where they are not."""
 
+import filecmp
 import os
 from pathlib import Path
 from typing import Any
@@ -68,16 +69,18 @@ def find_file(entry: Corpus, file: CorpusFile, data_dir: Path | str | None = Non
 
 
 def export(name: str, out: Path | str, data_dir: Path | str | None = None) -> list[Path]:
-    """Copy the files of a corpus into the folder `out`; the files written."""
+    """Copy the files of a corpus into the folder `out`; the files written. Others that are there stay as they are."""
     out = Path(out)
-    written = []
+    copies: list[tuple[Path, Path]] = []
     for paths in locate(name, data_dir).values():
         base = Path(os.path.commonpath([path.parent for path in paths]))
-        for path in paths:
-            target = out / path.relative_to(base)
-            copy_whole(path, target)
-            written.append(target)
-    return written
+        copies += [(path, out / path.relative_to(base)) for path in paths]
+    for path, target in copies:
+        if target.exists() and not (target.is_file() and filecmp.cmp(path, target, shallow=False)):
+            raise UserError(f"{target} is there already, and is not that of {name}: name another folder with --out")
+    for path, target in copies:
+        copy_whole(path, target)
+    return [target for _, target in copies]
 
 
 def info(name: str, data_dir: Path | str | None = None) -> dict[str, Any]:

@@ -261,11 +261,13 @@ def _make(folder: Path, dtype: np.dtype[np.unsignedinteger], write: Callable[["_
         folder.parent.mkdir(parents=True, exist_ok=True)
         aside = Path(tempfile.mkdtemp(prefix=f".{folder.name[:8]}.", dir=folder.parent))
         try:
-            _write(aside, dtype, write, labels)
+            made = aside / "ids"  # a folder that others may read as well, unlike the one around it
+            made.mkdir()
+            _write(made, dtype, write, labels)
             if folder.exists() and _open(folder, dtype) is None:
                 shutil.rmtree(folder, ignore_errors=True)
             with suppress(OSError):  # another process was first, with the same content
-                aside.rename(folder)
+                made.rename(folder)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
     except OSError as error:

@@ -42,7 +42,11 @@ def split_by_key(keys: Sequence[str], shares: Mapping[str, float], *, seed: int 
     order = sorted(set(keys), key=lambda key: (draw(key, seed), key))
     sizes = {part: max(1, round(share * len(order))) for part, share in shares.items()}
     if sum(sizes.values()) >= len(order):
-        raise UserError(f"{len(order)} different keys are too few to hold out {', '.join(shares)}: give more data")
+        entries = "entry is" if len(order) == 1 else "entries are"
+        own = " and ".join(f"--{part} FILE" for part in shares)
+        raise UserError(
+            f"{len(order)} distinct {entries} too few to hold out {' and '.join(shares)}: give more data, or {own}"
+        )
     part_of: dict[str, str] = {}
     for part, size in sizes.items():
         first = len(part_of)

@@ -103,7 +103,7 @@ class WordDropout(nn.Module):
         super().__init__()
         self.unknown = unknown
         table = torch.as_tensor(p, dtype=torch.float32)
-        if table.dim() > 1 or not bool(((table >= 0) & (table <= 1)).all()):
+        if table.dim() > 1 or not (table.is_meta or bool(((table >= 0) & (table <= 1)).all())):
             raise ValueError(f"p must be a probability or a row of them, got {p}")
         self.register_buffer("p", table, persistent=False)  # nothing that a trained model needs
 

@@ -1,6 +1,6 @@
 """Tasks: each binds text, network, training and search into one thing that a user wants."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -8,14 +8,15 @@ from typing import Any
 from elman.errors import UserError, nearest
 from elman.tasks import classify, language, tag, translate
 from elman.tasks.classify import TextClassifier
-from elman.tasks.folder import read_config
+from elman.tasks.folder import Config, read_config
 from elman.tasks.language import LanguageModel
-from elman.tasks.recipes import find_recipe
+from elman.tasks.memory import memory_told
+from elman.tasks.recipes import find_recipe, replaced
 from elman.tasks.run import saved_recipe
 from elman.tasks.tag import TagModel
 from elman.tasks.translate import Translator
 from elman.train import Reporter
-from elman.train.recipe import apply_overrides, parse, read_toml, toml_value
+from elman.train.recipe import Section, Settings, apply_overrides, parse, read_toml
 
 TASKS: dict[str, ModuleType] = {"lm": language, "classify": classify, "tag": tag, "translate": translate}
 """Each has `Recipe`, `Model`, `read_recipe`, `train` and `evaluate`, and a module `report` to show scores by."""
@@ -33,7 +34,7 @@ def fit(
     train: Paths = (),
     dev: Paths = (),
     test: Paths = (),
-    settings: Iterable[str] | Mapping[str, Any] = (),
+    settings: Settings = (),
     resume: bool = False,
     force: bool = False,
     data_dir: Path | str | None = None,
@@ -41,27 +42,42 @@ def fit(
 ) -> dict[str, Any]:
     """Train, as `elman train` does; returns the report that stands in the folder's `metrics.json`.
 
-    `recipe` is a file or the name of a recipe that comes with Elman; `settings` go over it, as
-    `{"model.hidden": 64}` or `["model.hidden=64"]`. To resume, the folder is enough.
+    `recipe` is a file or the name of a recipe that comes with Elman; `settings` go over it: values by key, as
+    `{"model.hidden": 64}` or `{"model": {"hidden": 64}}`, or the command line's texts, `["model.hidden=64"]`. To
+    resume, the folder is enough.
     """
     if resume and force:
         raise UserError("--resume goes on with a run and --force throws it away: give one of them")
-    chosen = find_task(task)
-    given = overrides(settings) + [
-        f"data.{split}={toml_value(names)}"
-        for split, paths in (("train", train), ("dev", dev), ("test", test))
-        if (names := full_names(paths))
-    ]
+    chosen, reporter = find_task(task), reporter or Reporter()
+    files = {"train": full_names(train), "dev": full_names(dev), "test": full_names(test)}
+    named = {split: names for split, names in files.items() if names}
+    given = apply_overrides(apply_overrides({}, settings), {"data": named} if named else {})
     saved = saved_recipe(Path(out), chosen.Recipe) if resume and recipe is None else None
     if resume and saved is None and recipe is None and not given:
         raise UserError(f"there is no run to resume in {out}")
     _check_task(task, recipe)
-    if saved is not None:  # what is given lies over the run's own recipe, so that only that can differ from it
-        settled = parse(chosen.Recipe, apply_overrides(saved.model_dump(mode="json"), given), where="the settings")
+    if saved is not None:
+        settled = parse(chosen.Recipe, apply_overrides(saved.model_dump(), given), where="the settings")
     else:
         settled = chosen.read_recipe(recipe, given)
+        if (line := replaced(recipe, given)) is not None:
+            reporter.say(line)
+    return train_in_memory(chosen, settled, Path(out), resume, force, data_dir, reporter)
+
+
+def train_in_memory(
+    task: ModuleType,
+    recipe: Section,
+    out: Path,
+    resume: bool,
+    force: bool,
+    data_dir: Path | str | None,
+    reporter: Reporter | None,
+) -> dict[str, Any]:
+    """Run a task's training; a run that needs more memory than there is ends in a sentence."""
     where = Path(data_dir) if data_dir is not None else None
-    report = chosen.train(settled, out, resume=resume, force=force, data_dir=where, reporter=reporter)
+    with memory_told("take a smaller batch (batch.size, batch.steps, batch.tokens), or a smaller model.hidden"):
+        report = task.train(recipe, out, resume=resume, force=force, data_dir=where, reporter=reporter)
     assert isinstance(report, dict)
     return report
 
@@ -71,8 +87,9 @@ def load(folder: Path | str, task: str | None = None) -> Any:
 
     That is a `LanguageModel`, a `TextClassifier`, a `TagModel` or a `Translator`.
     """
-    config = read_config(Path(folder), task)
-    return find_task(config["task"], f"{folder} holds a model for the").Model.load(folder)
+    config = read_config(Path(folder), Config, task)
+    with memory_told(f"{folder} is too large a model for this machine"):
+        return find_task(config.task, f"{folder} holds a model for the").Model.load(folder)
 
 
 def evaluate(model: Any, data: Paths, *, baselines: bool = True, data_dir: Path | str | None = None) -> dict[str, Any]:
@@ -120,17 +137,6 @@ def _check_task(task: str, recipe: Path | str | None) -> None:
         raise UserError(f"'{recipe}' is a recipe for another task: use it with  elman train {meant}")
     if "compare" in tables:
         raise UserError(f"'{recipe}' is a recipe for several runs: use it with  elman compare {recipe}")
-
-
-def overrides(settings: Iterable[str] | Mapping[str, Any]) -> list[str]:
-    """Settings in either form as the texts `section.key=value`.
-
-    >>> overrides({"model.cell": "gru", "train.steps": None})
-    ['model.cell="gru"', 'train.steps=none']
-    """
-    if isinstance(settings, Mapping):
-        return [f"{key}={'none' if value is None else toml_value(value)}" for key, value in settings.items()]
-    return [settings] if isinstance(settings, str) else list(settings)
 
 
 def full_names(paths: Paths) -> list[str]:

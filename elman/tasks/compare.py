@@ -7,28 +7,34 @@ on where it stopped; so the same command resumes a comparison, and one with more
 """
 
 import itertools
-import json
 import re
 import shutil
 import statistics
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Any
 
 from elman.errors import Interrupted, UserError
 from elman.files import write_aside, write_json, write_text
-from elman.tasks import find_task, overrides, recipe_task
+from elman.tasks import find_task, recipe_task, train_in_memory
 from elman.tasks.lock import locked
-from elman.tasks.recipes import find_recipe
+from elman.tasks.recipes import find_recipe, lay_over, replaced
 from elman.tasks.run import finished_report, is_empty
 from elman.train import Reporter
 from elman.train.progress import duration
-from elman.train.recipe import Section, apply_overrides, parse, read_toml, toml_value
+from elman.train.recipe import (
+    Section,
+    Settings,
+    apply_overrides,
+    from_toml,
+    parse,
+    plain,
+    read_toml,
+    toml_value,
+)
 
-P = ParamSpec("P")
 Vary = Mapping[str, Sequence[Any]] | Iterable[str]
 
 
@@ -36,7 +42,7 @@ Vary = Mapping[str, Sequence[Any]] | Iterable[str]
 class Entry:
     """One combination of settings, and what its runs came to."""
 
-    settings: dict[str, str]
+    settings: dict[str, Any]
     scores: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     parameters: int = 0
@@ -63,26 +69,13 @@ class Entry:
         }
 
 
-def _alone(function: Callable[P, dict[str, Any]]) -> Callable[P, dict[str, Any]]:
-    """Keep other processes out of the folder of a comparison while it is under way."""
-
-    @wraps(function)
-    def alone(*arguments: P.args, **options: P.kwargs) -> dict[str, Any]:
-        reporter = options.get("reporter")
-        with locked(Path(str(options["out"])), (reporter if isinstance(reporter, Reporter) else Reporter()).say):
-            return function(*arguments, **options)
-
-    return alone
-
-
-@_alone
 def compare(
     recipe: Path | str,
     *,
     out: Path | str,
     vary: Vary = (),
     seeds: int | None = None,
-    settings: Iterable[str] | Mapping[str, Any] = (),
+    settings: Settings = (),
     force: bool = False,
     data_dir: Path | str | None = None,
     reporter: Reporter | None = None,
@@ -96,56 +89,77 @@ def compare(
     tables = read_toml(find_recipe(recipe))
     asked = tables.pop("compare", {})
     grid = read_vary(vary) or read_vary(asked.get("vary", ()))
-    count = int(asked.get("seeds", 3)) if seeds is None else seeds
-    if not grid:
-        raise UserError("there is nothing to compare: give --vary section.key=value,value")
-    if count < 1:
-        raise UserError(f"the number of seeds should be at least 1, not {count}")
-    _check_out(out, force)
+    count = _seeds(asked.get("seeds", 3) if seeds is None else seeds)
+    given = apply_overrides({}, settings)
+    _check_grid(grid, given)
     kind = find_task(task).Recipe
-    tables = apply_overrides(tables, overrides(settings))
+    if (line := replaced(recipe, given)) is not None and show is not None:
+        show(line)
+    tables = lay_over(tables, given, recipe)
     entries = [Entry(dict(zip(grid, values, strict=True))) for values in itertools.product(*grid.values())]
     plan = [  # all are checked before the first one starts
-        (entry, seed, _recipe(kind, tables, {**entry.settings, "train.seed": str(seed)}, recipe))
+        (entry, seed, parse(kind, lay_over(tables, {**entry.settings, "train.seed": seed}), str(recipe)))
         for entry in entries
         for seed in range(1, count + 1)
     ]
     name = ""
-    for number, (entry, seed, chosen) in enumerate(plan, start=1):
-        if show is not None:
-            show(f"run {number} of {len(plan)}: {_said(entry.settings)}, seed {seed}")
-        place = out / "runs" / folder_name({**entry.settings, "seed": str(seed)})
-        report = _report(task, chosen, place, Path(data_dir) if data_dir is not None else None, reporter)
-        name, score = headline(report)
-        entry.scores.append(score)
-        entry.seconds.append(_seconds(report))
-        entry.parameters = int(report["parameters"])
-    found = {"task": task, "score": name, "seeds": count, "varied": list(grid), "runs": [e.to_dict() for e in entries]}
-    write_json(out / "table.json", found)
-    write_text(out / "table.md", markdown(found))
-    draw(found, out / "plot.png")
+    with locked(out, (reporter or Reporter()).say):
+        _check_out(out, force)
+        for number, (entry, seed, chosen) in enumerate(plan, start=1):
+            if show is not None:
+                show(f"run {number} of {len(plan)}: {_said(entry.settings)}, seed {seed}")
+            place = out / "runs" / folder_name({**entry.settings, "seed": seed})
+            report = _report(task, chosen, place, data_dir, reporter)
+            name, score = headline(report)
+            entry.scores.append(score)
+            entry.seconds.append(_seconds(report))
+            entry.parameters = int(report["parameters"])
+        runs = [entry.to_dict() for entry in entries]
+        found = {"task": task, "score": name, "seeds": count, "varied": list(grid), "runs": runs}
+        write_json(out / "table.json", found)
+        write_text(out / "table.md", markdown(found))
+        draw(found, out / "plot.png")
     return found
 
 
-def read_vary(vary: Vary) -> dict[str, list[str]]:
-    """The values of each key, as `-s` would be given them.
+def read_vary(vary: Vary) -> dict[str, list[Any]]:
+    """The values of each key.
 
     >>> read_vary(["model.cell=rnn,gru", "train.lr=1e-3,2e-3"])
-    {'model.cell': ['rnn', 'gru'], 'train.lr': ['0.001', '0.002']}
+    {'model.cell': ['rnn', 'gru'], 'train.lr': [0.001, 0.002]}
     """
     if isinstance(vary, Mapping):
-        return {key: [value if isinstance(value, str) else toml_value(value) for value in vary[key]] for key in vary}
-    found: dict[str, list[str]] = {}
+        return {key: _distinct([vary[key]] if isinstance(vary[key], str) else vary[key]) for key in vary}
+    found: dict[str, list[Any]] = {}
     for text in [vary] if isinstance(vary, str) else vary:
         key, equals, values = text.partition("=")
         if not equals or not key.strip() or not values.strip():
             raise UserError(f"'{text}' is nothing to compare: write section.key=value,value")
         try:
-            listed = [toml_value(value) for value in tomllib.loads(f"values = [{values}]")["values"]]
+            listed = tomllib.loads(f"values = [{values}]")["values"]
         except tomllib.TOMLDecodeError:  # bare words
-            listed = [value.strip() for value in values.split(",") if value.strip()]
-        found[key.strip()] = list(dict.fromkeys(listed))
+            listed = [from_toml(value.strip()) for value in values.split(",") if value.strip()]
+        found[key.strip()] = _distinct(listed)
     return found
+
+
+def _distinct(values: Iterable[Any]) -> list[Any]:
+    return list({toml_value(value): value for value in map(plain, values)}.values())
+
+
+def _seeds(asked: Any) -> int:
+    if not isinstance(asked, int) or asked < 1:
+        raise UserError(f"the number of seeds should be at least 1, not {asked}")
+    return asked
+
+
+def _check_grid(grid: Mapping[str, Sequence[Any]], given: Mapping[str, Any]) -> None:
+    """Refuse a comparison of nothing, and one whose seeds are said twice."""
+    if not grid or not all(grid.values()):
+        raise UserError("there is nothing to compare: give --vary section.key=value,value")
+    trained = given.get("train")
+    if "train.seed" in grid or (isinstance(trained, Mapping) and "seed" in trained):
+        raise UserError("every combination is trained with the seeds 1, 2, ...: leave train.seed out, and give --seeds")
 
 
 def _check_out(out: Path, force: bool) -> None:
@@ -157,35 +171,34 @@ def _check_out(out: Path, force: bool) -> None:
         shutil.rmtree(out / "runs")
 
 
-def _recipe(kind: type[Section], tables: Mapping[str, Any], chosen: Mapping[str, str], where: Path | str) -> Section:
-    nested = json.loads(json.dumps(tables))  # the overrides of one run are not to be seen by the next
-    return parse(kind, apply_overrides(nested, [f"{key}={value}" for key, value in chosen.items()]), str(where))
-
-
 def _report(
-    task: str, recipe: Section, place: Path, data_dir: Path | None, reporter: Reporter | None
+    task: str, recipe: Section, place: Path, data_dir: Path | str | None, reporter: Reporter | None
 ) -> dict[str, Any]:
     """The report of a run: read where it is finished, else made."""
     report = finished_report(place, recipe)
-    if report is None:
-        try:
-            report = find_task(task).train(recipe, place, resume=True, data_dir=data_dir, reporter=reporter)
-        except Interrupted as stop:
-            raise Interrupted(f"{stop}; the same command goes on") from None
-    assert isinstance(report, dict)
-    return report
+    if report is not None:
+        return report
+    try:
+        return train_in_memory(find_task(task), recipe, place, True, False, data_dir, reporter)
+    except Interrupted as stop:
+        raise Interrupted(f"{stop}; the same command goes on") from None
 
 
-def folder_name(settings: Mapping[str, str]) -> str:
+def folder_name(settings: Mapping[str, Any]) -> str:
     """A name for the folder of a run that says what it is.
 
-    >>> folder_name({"model.cell": "gru", "data.train": '["a b.csv"]', "seed": "1"})
+    >>> folder_name({"model.cell": "gru", "data.train": ["a b.csv"], "seed": 1})
     'cell=gru,train=_a_b.csv_,seed=1'
     """
     last = [key.rpartition(".")[2] for key in settings]
     names = last if len(set(last)) == len(last) else list(settings)
-    values = [re.sub(r"[^A-Za-z0-9.+-]+", "_", value) for value in settings.values()]
+    values = [re.sub(r"[^A-Za-z0-9.+-]+", "_", shown_value(value)) for value in settings.values()]
     return ",".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
+
+
+def shown_value(value: Any) -> str:
+    """A setting's value as a table shows it: as `-s` would be given it."""
+    return value if isinstance(value, str) else toml_value(value)
 
 
 def headline(report: Mapping[str, Any]) -> tuple[str, float]:
@@ -213,15 +226,15 @@ def _seconds(report: Mapping[str, Any]) -> float:
     return float(report["run"]["seconds"] + folds)
 
 
-def _said(settings: Mapping[str, str]) -> str:
-    return ", ".join(f"{key} = {value}" for key, value in settings.items())
+def _said(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} = {shown_value(value)}" for key, value in settings.items())
 
 
 def rows(found: Mapping[str, Any]) -> list[list[str]]:
     """The table: a heading, then a line for each combination."""
     lines = [[*found["varied"], f"{found['score']} (mean ± spread)", "parameters", "time"]]
     for entry in found["runs"]:
-        shown = [str(value).strip('"') for value in entry["settings"].values()]
+        shown = [shown_value(value) for value in entry["settings"].values()]
         lines.append([*shown, shown_score(found, entry), f"{entry['parameters']:,}", duration(entry["seconds"])])
     return lines
 
@@ -269,7 +282,7 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
     along = next((key for key in keys if all(_number(run["settings"][key]) is not None for run in runs)), None)
     lines: dict[str, list[Mapping[str, Any]]] = {}
     for run in runs:
-        rest = [str(run["settings"][key]).strip('"') for key in keys if key != along]
+        rest = [shown_value(run["settings"][key]) for key in keys if key != along]
         lines.setdefault(", ".join(rest) or found["score"], []).append(run)
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
@@ -294,8 +307,5 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
         figure.savefig(aside, format="png", dpi=120)
 
 
-def _number(value: str) -> float | None:
-    try:
-        return float(value)
-    except ValueError:
-        return None
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

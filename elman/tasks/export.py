@@ -1,10 +1,13 @@
 """A trained model as a folder of its own: what `elman.load` needs, without the run around it."""
 
+import shutil
 from pathlib import Path
 
 from elman.errors import UserError
-from elman.files import write_text
+from elman.files import read_text, refused, write_aside, write_text
 from elman.tasks import load
+from elman.tasks.card import renamed
+from elman.tasks.recipes import without_files
 from elman.tasks.run import MODEL_FILES
 
 ROUNDED = (
@@ -14,21 +17,40 @@ ROUNDED = (
 
 
 def export(model: Path | str, out: Path | str, *, int8: bool = False) -> Path:
-    """Write the model of a folder to the new folder `out`, with `int8` a quarter of the size."""
+    """Write the model of a folder to the new folder `out`, with `int8` a quarter of the size.
+
+    Names of files stay behind, which mean nothing on another machine.
+    """
     source, out = Path(model), Path(out)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UserError(f"{out} is there already: name a new folder with --out")
-    loaded = load(source)
-    chosen = loaded.to_int8() if int8 else loaded
-    out.mkdir(parents=True, exist_ok=True)
-    if (source / "metrics.json").exists():
-        write_text(out / "metrics.json", (source / "metrics.json").read_text(encoding="utf-8"))
+    try:
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise UserError(f"{out} is there already: name a new folder with --out")
+        loaded = load(source)
+        chosen = loaded.to_int8() if int8 else loaded
+        chosen.recipe = without_files(chosen.recipe)
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refused(out, error) from None
+    _copy(source / "metrics.json", out / "metrics.json")
     if (source / "README.md").exists():
-        card = (source / "README.md").read_text(encoding="utf-8").replace(source.resolve().name, out.resolve().name)
+        card = renamed(read_text(source / "README.md"), source, out).replace("`recipe.toml`", "`config.json`")
         heading, blank, rest = card.partition("\n\n")
         write_text(out / "README.md", heading + blank + (ROUNDED if int8 else "") + rest)
+        if "(confusion.png)" in card:
+            _copy(source / "confusion.png", out / "confusion.png")
     chosen.save(out)
     return out
+
+
+def _copy(source: Path, target: Path) -> None:
+    if not source.exists():
+        return
+    try:
+        content = source.open("rb")
+    except OSError as error:
+        raise UserError(f"{source} cannot be read: {error.strerror or error}") from None
+    with content, write_aside(target) as aside, aside.open("wb") as written:
+        shutil.copyfileobj(content, written)
 
 
 def model_bytes(folder: Path | str) -> int:

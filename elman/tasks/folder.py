@@ -1,23 +1,27 @@
 """A model is a folder: config.json, model.safetensors, tokenizer.json, metrics.json, README.md. Nothing is pickled."""
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from pydantic import Field
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from elman import __version__
 from elman.errors import UserError
-from elman.files import write_aside, write_json
-from elman.runtime.quantise import Arrays, dequantise, quantised
+from elman.files import Stored, checked, read_json, write_aside, write_json
+from elman.runtime.quantise import SCALE, Arrays, dequantise, quantised
 from elman.runtime.weights import Weights
+from elman.tasks.memory import sketch
 
 FORMAT_VERSION = 1
+
+N = TypeVar("N", bound=nn.Module)
 
 
 class Vocabulary(Protocol):
@@ -47,36 +51,108 @@ def write_model(folder: Path, task: str, config: dict[str, Any], weights: dict[s
             raise OSError(str(error)) from error
 
 
-def read_config(folder: Path, task: str | None = None) -> dict[str, Any]:
+class Config(Stored):
+    """What every task's config.json holds; each adds its own."""
+
+    format_version: int
+    elman_version: str = "unknown"
+    task: str
+    recipe: dict[str, Any] = Field(default_factory=dict)
+    """What the model was trained by."""
+
+
+C = TypeVar("C", bound=Config)
+
+
+def read_config(folder: Path, kind: type[C], task: str | None = None) -> C:
     """The checked config of a model folder, of the given task if one is asked for."""
-    if not folder.is_dir():
-        raise UserError(f"no model folder at {folder}")
-    path = folder / "config.json"
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-        version, kind = int(config["format_version"]), str(config["task"])
-    except FileNotFoundError:
-        raise UserError(f"{folder} is not a model folder: it has no config.json") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path} is damaged: {error!r}") from None
-    if version > FORMAT_VERSION:
-        newer = config.get("elman_version", "unknown")
+        if not folder.is_dir():
+            raise UserError(f"no model folder at {folder}")
+        path = folder / "config.json"
+        if not path.exists():
+            raise UserError(f"{folder} is not a model folder: it has no config.json")
+    except OSError as error:
+        raise UserError(f"{folder} cannot be read: {error.strerror or error}") from None
+    value = read_json(path)
+    heading = checked(Config, value, str(path))
+    if heading.format_version > FORMAT_VERSION:
+        newer = heading.elman_version
         raise UserError(f"{folder} was made by a newer Elman ({newer}; this is {__version__}): upgrade to load it")
-    if task is not None and kind != task:
-        raise UserError(f"{folder} holds a model for the task '{kind}', and this needs one for '{task}'")
-    assert isinstance(config, dict)
-    return config
+    if task is not None and heading.task != task:
+        raise UserError(f"{folder} holds a model for the task '{heading.task}', and this needs one for '{task}'")
+    return checked(kind, value, str(path))
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:
     """The tensors of a model folder."""
+    with _weights_file(folder) as file:
+        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+
+
+def read_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
+    """The shapes of a folder's tensors, by the header of their file alone."""
+    with _weights_file(folder) as file:
+        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+
+
+@contextmanager
+def _weights_file(folder: Path) -> Iterator[Any]:
     path = folder / "model.safetensors"
     try:
-        return dict(load_file(path))
+        with path.open("rb"):  # the library takes every file that it cannot open for one that is not there
+            pass
+        with safe_open(path, framework="pt") as file:
+            yield file
     except FileNotFoundError:
         raise UserError(f"{folder} has no model.safetensors: the model was never saved, or only half copied") from None
-    except (SafetensorError, OSError) as error:
-        raise UserError(f"{path} is damaged or truncated ({error}): copy it again, or train anew") from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
+    except (SafetensorError, ValueError, TypeError, AttributeError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise UserError(f"{path} is damaged or truncated ({reason}): copy it again, or train anew") from None
+
+
+def load_network(make: Callable[[], N], folder: Path) -> tuple[N, Arrays | None]:
+    """The network that a folder's config describes, filled with the folder's weights; those in int8 as they are too.
+
+    A config can ask for any size: that it is the size of the weights is seen before any memory is taken.
+    """
+    found = {name: shape for name, shape in read_shapes(folder).items() if not name.endswith(SCALE)}
+    try:
+        pattern = sketch(make)
+    except ValueError as error:  # parts that do not go together
+        raise UserError(f"{folder / 'config.json'} is damaged: 'model' describes no network: {error}") from None
+    if pattern is None:
+        raise UserError(f"{folder / 'config.json'} is damaged: 'model' has sizes that no machine has room for")
+    check_shapes(pattern, found, folder)
+    network = make().eval()
+    return network, take_weights(network, arrays_of(folder), folder)
+
+
+def arrays_of(folder: Path) -> dict[str, np.ndarray]:
+    """The weights of a model folder."""
+    try:
+        return {name: tensor.numpy() for name, tensor in read_weights(folder).items()}
+    except TypeError as error:  # a type of numbers that NumPy has not
+        raise UserError(f"{folder / 'model.safetensors'} is damaged ({error}): copy it again, or train anew") from None
+
+
+def check_shapes(network: nn.Module, found: Mapping[str, tuple[int, ...]], folder: Path | str) -> None:
+    """Refuse weights that are not those of the network, by name or by shape."""
+    expected = {name: tuple(tensor.shape) for name, tensor in weights_of(network).items()}
+    for name in sorted(found.keys() | expected.keys()):
+        if found.get(name) != expected.get(name):
+            there = f"is {_shape(found[name])}" if name in found else "is missing"
+            wanted = f"should be {_shape(expected[name])}" if name in expected else "should not be there"
+            raise UserError(
+                f"the weights in {folder} do not fit its config.json ('model'), or its tokenizer.json: "
+                f"'{name}' {there} and {wanted}"
+            )
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape)) or "a single number"
 
 
 def weights_of(network: nn.Module) -> dict[str, Tensor]:
@@ -86,29 +162,22 @@ def weights_of(network: nn.Module) -> dict[str, Tensor]:
     return {name: kept[name] for name in names}
 
 
-def load_weights(network: nn.Module, folder: Path) -> Arrays | None:
-    """Fill `network` with the folder's weights; every name and shape must match. Those in int8 are given back too."""
-    return take_weights(network, {name: tensor.numpy() for name, tensor in read_weights(folder).items()}, folder)
-
-
 def take_weights(network: nn.Module, arrays: Arrays, folder: Path) -> Arrays | None:
-    """The same with weights that were read already."""
+    """Fill `network` with weights that were read from a folder; those in int8 are given back too."""
     if not quantised(arrays):
         fill(network, arrays, folder)
         return None
-    Weights(network, arrays)  # which checks them
+    try:
+        Weights(network, arrays)  # which checks them
+    except UserError as error:
+        raise UserError(f"{folder / 'model.safetensors'}: {error}") from None
     fill(network, dequantise(arrays), folder)
     return arrays
 
 
 def fill(network: nn.Module, weights: Mapping[str, np.ndarray], folder: Path | str) -> None:
     """Fill `network` with weights that were read from a folder; every name and shape must match."""
-    expected = weights_of(network)
-    for name in sorted(weights.keys() | expected.keys()):
-        if name not in weights or name not in expected or weights[name].shape != tuple(expected[name].shape):
-            raise UserError(
-                f"the weights in {folder} do not fit its config.json: '{name}' is missing or of another shape"
-            )
+    check_shapes(network, {name: array.shape for name, array in weights.items()}, folder)
     with torch.no_grad():
-        for name, tensor in expected.items():
+        for name, tensor in weights_of(network).items():
             tensor.copy_(torch.from_numpy(weights[name]))

@@ -1,13 +1,13 @@
 """Recipes, of a file or of those that come with Elman, and the files that their data sections name."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import elman
 from elman.corpora.catalogue import locate
 from elman.errors import UserError, nearest
-from elman.train.recipe import Section, apply_overrides, parse, read_toml
+from elman.train.recipe import Section, Settings, apply_overrides, parse, read_toml
 
 R = TypeVar("R", bound=Section)
 
@@ -39,12 +39,80 @@ def find_recipe(source: Path | str) -> Path:
     raise UserError(f"no recipe '{source}': {nearest(str(source), recipe_names())}")
 
 
-def load_recipe(kind: type[R], source: Path | str | None, overrides: Iterable[str] = ()) -> R:
-    """A task's recipe from a file, by name, or from nothing, with `section.key=value` settings laid over it."""
+def load_recipe(kind: type[R], source: Path | str | None, settings: Settings = ()) -> R:
+    """A task's recipe from a file, by name, or from nothing, with settings laid over it."""
     path = find_recipe(source) if source is not None else None
     tables = read_toml(path) if path is not None else {}
     tables.pop("compare", None)  # which is for `elman compare` to read
-    return parse(kind, apply_overrides(tables, overrides), where=str(path or "the settings"))
+    return parse(kind, lay_over(tables, settings, path), where=str(path or "the settings"))
+
+
+def lay_over(tables: Mapping[str, Any], settings: Settings, where: Path | str | None = None) -> dict[str, Any]:
+    """The tables of a recipe with settings over it, of which the data are another's once they name their own.
+
+    >>> lay_over({"data": {"corpus": "names", "unit": "line"}}, {"data.train": ["my.txt"]})
+    {'data': {'unit': 'line', 'train': ['my.txt']}}
+    """
+    given = apply_overrides({}, settings)
+    one_source(tables, where)
+    one_source(given)
+    hidden = _hidden(tables, given)
+    kept = {
+        key: {name: entry for name, entry in value.items() if name not in hidden} if key == "data" and hidden else value
+        for key, value in tables.items()
+    }
+    return apply_overrides(kept, given)
+
+
+def one_source(tables: Mapping[str, Any], where: Path | str | None = None) -> None:
+    """Refuse a corpus of the catalogue and files beside it, of which one would have to be ignored."""
+    data = _data(tables)
+    if data.get("corpus") is not None and data.get("train"):
+        both = f"{where} has both data.corpus and data.train" if where else "both data.corpus and --train are given"
+        raise UserError(f"{both}, and a run trains on one of them: leave one out")
+
+
+def replaced(recipe: Path | str | None, settings: Settings) -> str | None:
+    """A line that says what of a recipe's own data is not used, because the user gave others; None where all is."""
+    if recipe is None:
+        return None
+    tables, given = read_toml(find_recipe(recipe)), apply_overrides({}, settings)
+    hidden = _hidden(tables, given)
+    if not hidden:
+        return None
+    own = f"the corpus '{_data(tables)['corpus']}'" if "corpus" in hidden else "the files"
+    return f"your data take the place of {own} that the recipe {recipe} names"
+
+
+def _hidden(tables: Mapping[str, Any], given: Mapping[str, Any]) -> set[str]:
+    """The keys of a recipe's data that those of the user stand in the place of."""
+    own, data = _data(tables), _data(given)
+    if data.get("train"):
+        return {"corpus"} if own.get("corpus") is not None else set()
+    if data.get("corpus") is not None:
+        return {split for split in ("train", "dev", "test") if own.get(split)} if own.get("train") else set()
+    return set()
+
+
+def _data(tables: Mapping[str, Any]) -> Mapping[str, Any]:
+    data = tables.get("data")
+    return data if isinstance(data, Mapping) else {}
+
+
+def without_files(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """A recipe without the names of files and folders, which mean nothing on another machine.
+
+    >>> without_files({"data": {"train": ["/home/me/a.txt"], "unit": "line"}, "text": {"vectors": "/home/me/v.txt"}})
+    {'data': {'unit': 'line'}, 'text': {'vectors': 'v.txt'}}
+    """
+    kept = {key: dict(value) if isinstance(value, Mapping) else value for key, value in recipe.items()}
+    data, text = kept.get("data"), kept.get("text")
+    if isinstance(data, dict):
+        kept["data"] = {key: value for key, value in data.items() if key not in ("train", "dev", "test")}
+    for key in ("vectors", "same_as"):  # that there was one is part of what the model is
+        if isinstance(text, dict) and isinstance(text.get(key), str):
+            text[key] = Path(text[key]).name
+    return kept
 
 
 class Splits(Protocol):
@@ -72,3 +140,9 @@ def find_files(data: Splits, data_dir: Path | None = None) -> dict[str, list[Pat
     if not files.get("train"):
         raise UserError("there is nothing to train on: give --train FILE, or a recipe with data.corpus")
     return files
+
+
+def check_named(data: Splits) -> None:
+    """Refuse to look for the data of a model that does not say what they were."""
+    if data.corpus is None and not data.train:
+        raise UserError("the model's folder does not name them, since it was exported")

@@ -6,7 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pydantic import Field
 
+from elman.files import Stored
 from elman.text.settings import BYTES, TokenizerSettings
 from elman.text.tokenizer import TextStream, Tokenizer, id_list, normaliser, special_counts
 
@@ -45,7 +47,7 @@ class ByteTokenizer(BytePieces):
 
     def __init__(self, settings: TokenizerSettings, values: list[int], counts: ArrayLike) -> None:
         if sorted(values) != list(range(BYTES)):
-            raise ValueError("a byte tokenizer needs every byte once")
+            raise ValueError("'bytes' should have every byte once")
         super().__init__(settings, [bytes([value]) for value in values], counts)
         self._values = values
         self._table = np.zeros(BYTES, dtype=np.int64)
@@ -70,7 +72,11 @@ class ByteTokenizer(BytePieces):
 
     @classmethod
     def _restore(cls, settings: TokenizerSettings, counts: list[int], payload: dict[str, Any]) -> Self:
-        return cls(settings, payload["bytes"], counts)
+        return cls(settings, _Stored.model_validate(payload).values, counts)
+
+
+class _Stored(Stored):
+    values: list[int] = Field(alias="bytes")
 
 
 class _ByteStream:

@@ -1,11 +1,13 @@
 """One id for each character."""
 
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pydantic import Field
 
+from elman.files import Stored
 from elman.text.settings import TokenizerSettings
 from elman.text.tokenizer import TextStream, Tokenizer, by_frequency, id_list, normaliser, special_counts
 
@@ -60,7 +62,11 @@ class CharacterTokenizer(Tokenizer):
 
     @classmethod
     def _restore(cls, settings: TokenizerSettings, counts: list[int], payload: dict[str, Any]) -> Self:
-        return cls(settings, [chr(ord(char)) for char in payload["characters"]], counts)
+        return cls(settings, _Stored.model_validate(payload).characters, counts)
+
+
+class _Stored(Stored):
+    characters: list[Annotated[str, Field(min_length=1, max_length=1)]]
 
 
 class _PieceStream:

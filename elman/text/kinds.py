@@ -29,4 +29,4 @@ def fit_tokenizer(settings: TokenizerSettings, blocks: Iterable[str], ends: int 
     >>> fit_tokenizer(TokenizerSettings(kind="words", size=3), ["to be or not to be"]).tokens
     ['<unk>', '<eos>', 'be']
     """
-    return KINDS[settings.kind].fit(settings, blocks, ends)
+    return KINDS[settings.kind].fit(settings, [blocks] if isinstance(blocks, str) else blocks, ends)

@@ -1,6 +1,6 @@
 """How text is to be cut into tokens, as a recipe says it."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -8,6 +8,9 @@ UNK = "<unk>"
 EOS = "<eos>"
 BYTES = 256
 SUBWORD_SIZE = 8000
+
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+"""How often a token stood in the training text, as a file holds it."""
 
 
 class TokenizerSettings(BaseModel):
@@ -35,16 +38,18 @@ class TokenizerSettings(BaseModel):
     def _distinct(cls, specials: tuple[str, ...]) -> tuple[str, ...]:
         names = [UNK, EOS, *specials]
         if len(set(names)) < len(names) or not all(specials):
-            raise ValueError(f"special tokens must differ from each other and from {UNK} and {EOS}")
+            raise ValueError(f"special tokens should differ from each other and from {UNK} and {EOS}")
         if any(name != "".join(name.split()) for name in specials):
-            raise ValueError("special tokens must not hold blanks")
+            raise ValueError("special tokens should not hold blanks")
         return specials
 
     @model_validator(mode="after")
     def _room_for_bytes(self) -> "TokenizerSettings":
         floor = BYTES + len(self.special_tokens)
         if self.kind in ("bytes", "bpe", "unigram") and self.size is not None and self.size < floor:
-            raise ValueError(f"size must be at least {floor} for {self.kind}: the 256 bytes and the special tokens")
+            raise ValueError(
+                f"text.size should be at least {floor} for {self.kind}: the {BYTES} bytes and the special tokens"
+            )
         return self
 
     @property

@@ -11,16 +11,17 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import Field
 from torch import Tensor
 
 from elman.errors import UserError
-from elman.files import write_text
-from elman.text.vocabulary import Vocabulary
+from elman.files import Stored, checked, read_json, write_text
+from elman.text.vocabulary import StoredVocabulary, Vocabulary
 
 VERSION = 1
 CASES = ("lower", "title", "upper", "mixed", "number", "with digits", "symbols")
@@ -202,32 +203,31 @@ class Speller:
     @classmethod
     def load(cls, path: Path | str) -> "Speller":
         """Read what `save` wrote."""
-        damaged = f"{path} is damaged, not a speller of Elman's: take it again from where the model was trained"
-        try:
-            value = json.loads(Path(path).read_text(encoding="utf-8"))
-            if value["format"] != "elman-speller" or not isinstance(value["version"], int):
-                raise UserError(damaged)
-            if value["version"] > VERSION:
-                raise UserError(f"{path} was written by a newer Elman: upgrade elman to use it")
-            return cls._restore(value)
-        except FileNotFoundError:
-            raise UserError(f"no such file: {path}; a model folder holds a tokenizer.json") from None
-        except OSError as error:
-            raise UserError(f"{path} cannot be read: {error}") from None
-        except (ValueError, KeyError, TypeError, OverflowError):
-            raise UserError(damaged) from None
-
-    @classmethod
-    def _restore(cls, value: dict[str, Any]) -> "Speller":
-        characters = value["characters"]
+        stored = checked(_Stored, read_json(Path(path)), str(path))
+        if stored.version > VERSION:
+            raise UserError(f"{path} was written by a newer Elman: upgrade elman to use it")
+        where = str(path)
         return cls(
-            Vocabulary.from_dict(value["words"]),
-            None if characters is None else Vocabulary.from_dict(characters),
-            {int(n): Vocabulary.from_dict(vocabulary) for n, vocabulary in value["prefixes"]},
-            {int(n): Vocabulary.from_dict(vocabulary) for n, vocabulary in value["suffixes"]},
-            lowercase=bool(value["lowercase"]),
-            longest=int(value["longest"]),
+            stored.words.vocabulary(where, "words"),
+            None if stored.characters is None else stored.characters.vocabulary(where, "characters"),
+            {n: vocabulary.vocabulary(where, "prefixes") for n, vocabulary in stored.prefixes},
+            {n: vocabulary.vocabulary(where, "suffixes") for n, vocabulary in stored.suffixes},
+            lowercase=stored.lowercase,
+            longest=stored.longest,
         )
+
+
+class _Stored(Stored):
+    """What a speller's `tokenizer.json` holds."""
+
+    format: Literal["elman-speller"]
+    version: int
+    lowercase: bool
+    longest: int = Field(ge=1)
+    words: StoredVocabulary
+    characters: StoredVocabulary | None
+    prefixes: list[tuple[Annotated[int, Field(ge=1)], StoredVocabulary]]
+    suffixes: list[tuple[Annotated[int, Field(ge=1)], StoredVocabulary]]
 
 
 class _Known(dict[str, int]):
@@ -236,7 +236,7 @@ class _Known(dict[str, int]):
     def __init__(self, speller: Speller, rows: int = 256) -> None:
         super().__init__()
         self.speller = speller
-        width = speller.longest if speller.characters is not None else 0
+        width = min(speller.longest, 32) if speller.characters is not None else 0
         self.ids: NDArray[np.int64] = np.zeros(rows, np.int64)
         self.lengths: NDArray[np.int64] = np.zeros(rows, np.int64)
         self.characters: NDArray[np.int64] = np.zeros((rows, width), np.int64)
@@ -249,6 +249,9 @@ class _Known(dict[str, int]):
                 table = getattr(self, name)
                 setattr(self, name, np.concatenate([table, np.zeros_like(table)]))
         characters = self.speller.character_ids(word)
+        wider = len(characters) - self.characters.shape[1]
+        if wider > 0:  # rows of the longest word that was met, not of the longest that may come
+            self.characters = np.pad(self.characters, ((0, 0), (0, wider)))
         self.ids[row] = self.speller.word_id(word)
         self.lengths[row] = len(characters)
         self.characters[row, : len(characters)] = characters

@@ -11,9 +11,11 @@ from typing import Any, Self
 import numpy as np
 import tokenizers
 from numpy.typing import ArrayLike, NDArray
+from pydantic import Field
 from tokenizers import models, pre_tokenizers, trainers
 
 from elman.errors import UserError
+from elman.files import Stored
 from elman.text.bytelevel import BytePieces
 from elman.text.settings import SUBWORD_SIZE, TokenizerSettings
 from elman.text.tokenizer import normaliser, special_counts
@@ -40,7 +42,7 @@ class SubwordTokenizer(BytePieces):
         self._order = order
         size = self._library.get_vocab_size()
         if sorted(order) != list(range(size)):
-            raise ValueError("the order of the pieces does not fit the model")
+            raise ValueError("'order' does not fit 'model': it should have the number of each of its pieces once")
         values = _byte_values()
         pieces = [bytes(values[char] for char in self._library.id_to_token(piece) or "") for piece in order]
         super().__init__(settings, pieces, counts)
@@ -69,12 +71,20 @@ class SubwordTokenizer(BytePieces):
 
     @classmethod
     def _restore(cls, settings: TokenizerSettings, counts: list[int], payload: dict[str, Any]) -> Self:
+        stored = _Stored.model_validate(payload)
         try:
-            return cls(settings, json.dumps(payload["model"]), payload["order"], counts)
-        except (ValueError, KeyError, TypeError):
+            return cls(settings, json.dumps(stored.library), stored.order, counts)
+        except (ValueError, UserError):
             raise
+        except KeyError as error:
+            raise ValueError(f"'model' has a piece with {error}, which stands for no byte") from None
         except Exception as error:  # the library raises a bare Exception
-            raise ValueError(str(error)) from error
+            raise ValueError(f"'model' is none of a tokenizer: {str(error)[:200]}") from None
+
+
+class _Stored(Stored):
+    order: list[int]
+    library: dict[str, Any] = Field(alias="model")
 
 
 def _train(settings: TokenizerSettings, chunks: Iterator[str]) -> tokenizers.Tokenizer:

@@ -6,15 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Protocol, Self, cast
+from typing import Any, Literal, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import ValidationError
 
 from elman.errors import UserError
-from elman.files import write_text
-from elman.text.settings import TokenizerSettings
+from elman.files import MENDED, Stored, checked, mistake, parse_json, read_text, write_text
+from elman.text.settings import Count, TokenizerSettings
 from elman.text.vocabulary import nothing_left
 
 FORMAT_VERSION = 1
@@ -57,7 +57,7 @@ class Tokenizer(ABC):
         self.tokens = tokens
         self.counts: NDArray[np.int64] = np.asarray(counts, dtype=np.int64)
         if self.counts.shape != (len(tokens),):
-            raise ValueError(f"{len(tokens)} tokens but {self.counts.size} counts")
+            raise ValueError(f"'counts' has {self.counts.size} counts for {len(tokens)} tokens")
         self._ready: Callable[[str], str] = normaliser(settings)
 
     @property
@@ -119,32 +119,33 @@ class Tokenizer(ABC):
         """The tokenizer of a `to_json`; `where` names it in error messages."""
         from elman.text.kinds import KINDS  # the kinds derive from this class
 
-        damaged = f"{where} is damaged, not a tokenizer of Elman's; take it again from where the model was trained"
+        value = parse_json(text, where)
+        stored = checked(_Stored, value, where)
+        if stored.version > FORMAT_VERSION:
+            raise UserError(
+                f"{where} was written by a newer Elman (tokenizer version {stored.version}, this one reads "
+                f"up to {FORMAT_VERSION}): upgrade elman to use it"
+            )
         try:
-            value = json.loads(text)
-            version = value["version"]
-            if value["format"] != "elman-tokenizer" or not isinstance(version, int):
-                raise UserError(damaged)
-            if version > FORMAT_VERSION:
-                raise UserError(
-                    f"{where} was written by a newer Elman (tokenizer version {version}, this one reads "
-                    f"up to {FORMAT_VERSION}): upgrade elman to use it"
-                )
-            settings = TokenizerSettings.model_validate(value["settings"])
-            return KINDS[settings.kind]._restore(settings, value["counts"], value)
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, ValidationError) as error:
-            raise UserError(damaged) from error
+            return KINDS[stored.settings.kind]._restore(stored.settings, stored.counts, value)
+        except ValidationError as error:
+            raise UserError(f"{where} is damaged: {mistake(error)}; {MENDED}") from None
+        except ValueError as error:
+            raise UserError(f"{where} is damaged: {error}; {MENDED}") from None
 
     @staticmethod
     def load(path: Path | str) -> "Tokenizer":
         """Read a `tokenizer.json`."""
-        path = Path(path)
-        try:
-            return Tokenizer.from_json(path.read_text(encoding="utf-8"), where=str(path))
-        except FileNotFoundError as error:
-            raise UserError(f"no such file: {path}; a model folder holds a tokenizer.json") from error
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f"{path} cannot be read: {error}") from error
+        return Tokenizer.from_json(read_text(Path(path)), where=str(path))
+
+
+class _Stored(Stored):
+    """What every `tokenizer.json` holds; each kind has its own tokens beside it."""
+
+    format: Literal["elman-tokenizer"]
+    version: int
+    settings: TokenizerSettings
+    counts: list[Count]
 
 
 def id_list(ids: ArrayLike) -> list[int]:

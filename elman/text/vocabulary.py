@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from elman.errors import UserError
-from elman.files import write_text
-from elman.text.settings import EOS, UNK
+from elman.files import MENDED, Stored, checked, read_json, write_text
+from elman.text.settings import EOS, UNK, Count
 
 FORMAT_VERSION = 1
 
@@ -82,15 +82,13 @@ class Vocabulary:
 
     @classmethod
     def from_dict(cls, value: Any) -> "Vocabulary":
-        """What `to_dict` gave; anything else is a ValueError, KeyError or TypeError.
+        """What `to_dict` gave; anything else is a ValueError.
 
         >>> Vocabulary.from_dict(Vocabulary.fit("hello").to_dict()).tokens
         ['<unk>', 'l', 'e', 'h', 'o']
         """
-        tokens = value["tokens"]
-        if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
-            raise ValueError("the tokens of a vocabulary are a list of strings")
-        return cls(tokens, value["counts"])
+        stored = StoredVocabulary.model_validate(value)
+        return cls(stored.tokens, stored.counts)
 
     def save(self, path: Path | str) -> None:
         """Write it as JSON, whole or not at all.
@@ -106,12 +104,23 @@ class Vocabulary:
     @classmethod
     def load(cls, path: Path | str) -> "Vocabulary":
         """Read what `save` wrote."""
+        if not Path(path).exists():
+            raise UserError(f"cannot read the vocabulary {path}: there is no such file")
+        return checked(StoredVocabulary, read_json(Path(path)), str(path)).vocabulary(str(path))
+
+
+class StoredVocabulary(Stored):
+    """A vocabulary as JSON holds it."""
+
+    tokens: list[str]
+    counts: list[Count]
+
+    def vocabulary(self, where: str, key: str = "tokens") -> Vocabulary:
+        """The vocabulary itself; `where` and the key name it where it is none."""
         try:
-            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
-        except OSError as error:
-            raise UserError(f"cannot read the vocabulary {path}: {error.strerror}") from None
-        except (ValueError, KeyError, TypeError, OverflowError):
-            raise UserError(f"{path} is damaged, not a vocabulary of Elman's: take it again from its model") from None
+            return Vocabulary(self.tokens, self.counts)
+        except ValueError as error:
+            raise UserError(f"{where} is damaged: '{key}': {error}; {MENDED}") from None
 
 
 def nothing_left(setting: str, value: int, most: int) -> UserError:

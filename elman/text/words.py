@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from elman.files import Stored
 from elman.text.settings import EOS, UNK, TokenizerSettings
 from elman.text.tokenizer import TextStream, Tokenizer, by_frequency, normaliser, special_counts
 
@@ -31,7 +32,7 @@ class WordTokenizer(Tokenizer):
         super().__init__(settings, specials + words, counts)
         self._index = {word: token for token, word in enumerate(self.tokens)}
         if len(self._index) < self.size:
-            raise ValueError("a word stands twice in the vocabulary")
+            raise ValueError("a word stands twice in 'words'")
         self._pieces = [UNK, "\n", *[""] * len(settings.specials), *words]
 
     @classmethod
@@ -65,7 +66,11 @@ class WordTokenizer(Tokenizer):
 
     @classmethod
     def _restore(cls, settings: TokenizerSettings, counts: list[int], payload: dict[str, Any]) -> Self:
-        return cls(settings, [str(word) for word in payload["words"]], counts)
+        return cls(settings, _Stored.model_validate(payload).words, counts)
+
+
+class _Stored(Stored):
+    words: list[str]
 
 
 class _WordStream:

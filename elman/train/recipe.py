@@ -4,14 +4,20 @@ A task declares its recipe as a pydantic model made of `Section`s. Every mistake
 names the key, and the nearest right key where one is misspelt.
 """
 
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from elman.errors import UserError, nearest
+from elman.errors import UserError, close, nearest
+from elman.files import mistake
+
+Settings = Iterable[str] | Mapping[str, Any]
+"""Texts `section.key=value`, or values by key: `{"model.hidden": 64}`, `{"model": {"hidden": 64}}`."""
 
 EPOCHS = 10  # of a run whose data are large
 
@@ -70,7 +76,7 @@ class TrainSettings(Section):
     @model_validator(mode="after")
     def _betas_in_range(self) -> "TrainSettings":
         if not all(0 <= beta < 1 for beta in self.betas):
-            raise ValueError("betas should be at least 0 and less than 1")
+            raise ValueError("train.betas should be at least 0 and less than 1")
         return self
 
 
@@ -89,33 +95,75 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UserError(f"{path} is not valid TOML: {error}") from None
 
 
-def apply_overrides(tables: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
-    """The recipe with `section.key=value` texts laid over it; values are TOML, or plain text where that fails.
+def apply_overrides(tables: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """The recipe with settings laid over it.
+
+    Those of a mapping are values, whatever texts they hold; those of a text are TOML, or plain text where that fails.
 
     >>> apply_overrides({"model": {"hidden": 128}}, ["model.hidden=256", "model.cell=gru"])
     {'model': {'hidden': 256, 'cell': 'gru'}}
+    >>> apply_overrides({"model": {"hidden": 128}}, {"model.layers": np.int64(2), "text": {"prefixes": (2, 3)}})
+    {'model': {'hidden': 128, 'layers': 2}, 'text': {'prefixes': [2, 3]}}
     """
-    result = {key: dict(value) if isinstance(value, Mapping) else value for key, value in tables.items()}
-    for override in overrides:
-        name, equals, text = override.partition("=")
+    result = _copied(tables)
+    if isinstance(settings, Mapping):
+        _lay_over(result, settings)
+        return result
+    for setting in [settings] if isinstance(settings, str) else settings:
+        name, equals, text = setting.partition("=") if isinstance(setting, str) else ("", "", "")
         if not equals or not name.strip():
-            raise UserError(f"'{override}' is no setting: write section.key=value")
-        *sections, key = name.strip().split(".")
-        table = result
-        for section in sections:
-            table = table.setdefault(section, {})
-            if not isinstance(table, dict):
-                raise UserError(f"'{name.strip()}': '{section}' is a value, not a section")
-        table[key] = _toml_value(text.strip())
+            raise UserError(f"{setting!r} is no setting: write section.key=value")
+        _put(result, name.strip(), from_toml(text.strip()))
     return result
 
 
-def _toml_value(text: str) -> Any:
+def _copied(tables: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _copied(value) if isinstance(value, Mapping) else value for key, value in tables.items()}
+
+
+def _lay_over(tables: dict[str, Any], settings: Mapping[Any, Any], prefix: str = "") -> None:
+    for key, value in settings.items():
+        if not isinstance(key, str) or not key.strip():
+            raise UserError(f"{key!r} is no setting's name: write 'section.key'")
+        if isinstance(value, Mapping) and value:
+            _lay_over(tables, value, f"{prefix}{key.strip()}.")
+        else:
+            _put(tables, prefix + key.strip(), plain(value))
+
+
+def _put(tables: dict[str, Any], name: str, value: Any) -> None:
+    *sections, key = name.split(".")
+    for section in sections:
+        tables = tables.setdefault(section, {})
+        if not isinstance(tables, dict):
+            raise UserError(f"'{name}': '{section}' is a value, not a section")
+    tables[key] = value
+
+
+def plain(value: Any) -> Any:
+    """A Python value as a recipe holds it: tuples and arrays are lists, NumPy's numbers and paths what they stand for.
+
+    >>> plain((np.int64(2), Path("a.txt"), None))
+    [2, 'a.txt', None]
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return [plain(item) for item in value] if isinstance(value, list | tuple | range) else value
+
+
+def from_toml(text: str) -> Any:
+    """The value that a text stands for: TOML's, nothing for `none`, or else the text itself.
+
+    >>> from_toml("[2, 3]"), from_toml("none"), from_toml("gru")
+    ([2, 3], None, 'gru')
+    """
     if text.lower() in ("none", "null"):
         return None
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return text
 
 
@@ -129,22 +177,45 @@ def parse(kind: type[R], tables: Mapping[str, Any], where: str = "the recipe") -
 
 def _explain(kind: type[BaseModel], error: ValidationError) -> str:
     first = error.errors()[0]
+    if first["type"] != "extra_forbidden":
+        return mistake(error)
     place = [str(part) for part in first["loc"]]
-    name = ".".join(place)
-    if first["type"] == "extra_forbidden":
-        return f"unknown key '{name}': {nearest(name, known_keys(kind))}"
-    message = first["msg"].removeprefix("Value error, ").replace("Input should be", "should be")
-    if not name or first["type"] == "value_error":  # a validator of ours, whose sentence names the keys
-        return message
-    return f"'{name}' = {first['input']!r}: {message[0].lower()}{message[1:]}"
+    return f"unknown key '{'.'.join(place)}': {_right_key(kind, place)}"
+
+
+def _right_key(kind: type[BaseModel], place: list[str]) -> str:
+    """What may have been meant by a key that is unknown: one like it, or where to look for one."""
+    *sections, key = place
+    every = known_keys(kind)
+    here = ".".join(sections)
+    known = [name for name in every if name.rpartition(".")[0] == here] if sections else section_names(kind)
+    if near := close(key, {name.rpartition(".")[2]: name for name in known}):
+        return f"did you mean {near!r}?"
+    elsewhere = [name for name in every if name.rpartition(".")[2] == key]
+    if elsewhere:
+        return f"did you mean {' or '.join(map(repr, elsewhere))}?"
+    if sections:
+        return f"the keys of '{here}' are {', '.join(name.rpartition('.')[2] for name in known)}"
+    if not known:
+        return nearest(key, every)
+    return f"write section.key=value, where the section is one of {', '.join(known)}"
+
+
+def section_names(kind: type[BaseModel]) -> list[str]:
+    """The sections of a recipe."""
+    return [name for name, field in kind.model_fields.items() if _is_section(field.annotation)]
+
+
+def _is_section(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
 def known_keys(kind: type[BaseModel], prefix: str = "") -> list[str]:
     """Every key of a recipe, dotted: what `-s` accepts."""
     keys: list[str] = []
     for name, field in kind.model_fields.items():
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            keys += known_keys(field.annotation, f"{prefix}{name}.")
+        if _is_section(field.annotation):
+            keys += known_keys(cast(type[BaseModel], field.annotation), f"{prefix}{name}.")
         else:
             keys.append(f"{prefix}{name}")
     return keys
@@ -191,11 +262,13 @@ def _is_plain(value: Any) -> bool:
 
 
 def toml_value(value: Any) -> str:
-    """A value as TOML writes it.
+    """A value as TOML writes it; `none`, which TOML has no word for, as `-s` takes it.
 
     >>> toml_value([1, "a\\n"])
     '[1, "a\\\\U0000000A"]'
     """
+    if value is None:
+        return "none"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):

@@ -117,3 +117,12 @@ def test_checksums_are_those_of_the_corpora(name: str, data_dir: Path) -> None:
         for path in files:
             (known,) = (file for file in CATALOGUE[name].files if file.name == path.name)
             assert hashlib.sha256(path.read_bytes()).hexdigest() == known.sha256
+
+
+def test_an_export_leaves_other_files_alone(toy: Path) -> None:
+    out = toy / "out"
+    assert export("toy", out, toy / "data") == export("toy", out, toy / "data") == [out / "toy.txt"]
+    (out / "toy.txt").write_text("another corpus'")
+    with pytest.raises(UserError, match=r"toy\.txt is there already, and is not that of toy: name another folder"):
+        export("toy", out, toy / "data")
+    assert (out / "toy.txt").read_text() == "another corpus'"

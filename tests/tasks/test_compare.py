@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import elman
@@ -107,7 +108,7 @@ def test_the_headline_is_the_test_set() -> None:
 
 def test_values_as_they_are_written() -> None:
     assert read_vary(["model.cell=rnn, gru"]) == {"model.cell": ["rnn", "gru"]}
-    assert read_vary({"model.locked": [True, False]}) == {"model.locked": ["true", "false"]}
+    assert read_vary({"model.locked": [True, False]}) == {"model.locked": [True, False]}
     assert folder_name({"a.size": "1", "b.size": "2"}) == "a.size=1,b.size=2"
 
 
@@ -134,3 +135,19 @@ def test_nothing_to_vary_and_a_folder_of_other_things(recipe: Path, tmp_path: Pa
     recipe.write_text(recipe.read_text().replace('vary = ["model.hidden=4,8"]\n', ""))
     with pytest.raises(UserError, match="nothing to compare: give --vary"):
         run(recipe, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    "options", [{"vary": ["train.seed=1,2"]}, {"vary": {"train.seed": [1, 2]}}, {"settings": {"train": {"seed": 3}}}]
+)
+def test_seeds_are_said_once(recipe: Path, tmp_path: Path, options: dict[str, object]) -> None:
+    with pytest.raises(UserError, match=r"leave train\.seed out, and give --seeds"):
+        compare(recipe, out=tmp_path / "out", seeds=1, **options)  # type: ignore[arg-type]
+    assert not (tmp_path / "out").exists()
+
+
+def test_values_of_every_kind_are_varied(recipe: Path, tmp_path: Path) -> None:
+    vary = {"train.betas": [(0.8, 0.9), (0.9, 0.99)], "model.hidden": np.array([4]), "train.clip_norm": [None]}
+    found = run(recipe, tmp_path / "out", vary=vary, seeds=1)
+    assert [entry["settings"]["train.betas"] for entry in found["runs"]] == [[0.8, 0.9], [0.9, 0.99]]  # type: ignore[index,attr-defined]
+    assert "| [0.8, 0.9] | 4 | none |" in (tmp_path / "out" / "table.md").read_text()

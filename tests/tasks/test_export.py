@@ -11,7 +11,7 @@ import torch
 from elman import kernels
 from elman.decode import Sampling
 from elman.errors import UserError
-from elman.tasks import load
+from elman.tasks import evaluate, load
 from elman.tasks.export import export
 from elman.tasks.language.model import LanguageModel
 from tests.cli.invoke import invoke
@@ -114,6 +114,33 @@ def test_what_cannot_be_exported_is_told_in_a_sentence(folder: Path, tmp_path: P
     with pytest.raises(UserError, match="int8: the engine runs rnn"):
         export(tmp_path / "mut", tmp_path / "out", int8=True)
     assert not (tmp_path / "out").exists()
+
+
+def test_nothing_of_the_training_machine_is_exported(folder: Path, tmp_path: Path) -> None:
+    assert str(folder) in (folder / "run" / "config.json").read_text()
+    plain = export(folder / "run", tmp_path / "plain")
+    for path in plain.iterdir():
+        assert str(folder).encode() not in path.read_bytes()
+        assert path.stat().st_mode & 0o777 == (folder / "text.txt").stat().st_mode & 0o777
+    found = load(plain)
+    found.recipe["baseline"]["order"] = 2
+    report = evaluate(found, folder / "text.txt")
+    assert "the model's folder does not name them, since it was exported" in report["note"]
+    assert set(report["baselines"]) == {"unigram"}
+
+
+def test_a_place_that_may_not_be_written_to_is_a_sentence(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UserError, match=r"could not write .*File name too long"):
+        export(folder / "run", tmp_path / ("x" * 300))
+
+    def refuse(path: Path, *arguments: object, **options: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)  # root may write everywhere
+    with pytest.raises(UserError, match=r"could not write .*Permission denied: name another place"):
+        export(folder / "run", tmp_path / "out")
 
 
 DAMAGE = """

@@ -13,6 +13,7 @@ from typing import Any, overload
 
 import numpy as np
 import torch
+from pydantic import Field
 
 from elman.corpora.examples import by_length, in_order
 from elman.errors import UserError
@@ -53,6 +54,15 @@ class Prediction:
         return max(self.probabilities.values())
 
 
+class ClassifierConfig(folders.Config):
+    """What a classifier's config.json holds."""
+
+    model: ModelSettings
+    text: TextSettings
+    labels: tuple[str, ...] = Field(min_length=1)
+    several: bool
+
+
 class TextClassifier(CompiledModel[CompiledClassifier]):
     """p(class | text): one class a text, or any number of them."""
 
@@ -76,19 +86,11 @@ class TextClassifier(CompiledModel[CompiledClassifier]):
     def load(cls, folder: Path | str) -> "TextClassifier":
         """Read a model folder."""
         folder = Path(folder)
-        config = folders.read_config(folder, TASK)
-        try:
-            settings = ModelSettings.model_validate(config["model"])
-            text = TextSettings.model_validate(config["text"])
-            labels, several = [str(label) for label in config["labels"]], bool(config["several"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise UserError(f"{folder / 'config.json'} is damaged: {str(error).splitlines()[0]}") from None
-        reader = load_reader(folder / "tokenizer.json", text, settings)
-        network = build_network(settings, reader, len(labels)).eval()
-        int8 = folders.load_weights(network, folder)
-        model = cls(settings, text, reader, network, labels, several)
-        model.int8 = int8
-        model.recipe = config.get("recipe", {})
+        config = folders.read_config(folder, ClassifierConfig, TASK)
+        reader = load_reader(folder / "tokenizer.json", config.text, config.model)
+        network, int8 = folders.load_network(lambda: build_network(config.model, reader, len(config.labels)), folder)
+        model = cls(config.model, config.text, reader, network, config.labels, config.several)
+        model.recipe, model.int8 = config.recipe, int8
         return model
 
     def save(self, folder: Path) -> None:
@@ -136,6 +138,7 @@ class TextClassifier(CompiledModel[CompiledClassifier]):
 
     def probabilities(self, texts: Sequence[str]) -> np.ndarray:
         """The probability of every class for each text (N x C); of several labels each has its own."""
+        texts = [texts] if isinstance(texts, str) else texts
         encoded, runtime = [self.reader.encode(text) for text in texts], self._runtime()
         logits = torch.from_numpy(self.scores(encoded) if runtime is None else runtime.scores(encoded))
         return (logits.sigmoid() if self.several else logits.softmax(dim=1)).numpy()

@@ -14,6 +14,7 @@ from elman.nn.pooling import POOLINGS
 from elman.nn.recurrent import Recurrent
 from elman.tasks.classify.inputs import Inputs, Reader, WordReader
 from elman.tasks.classify.settings import ModelSettings
+from elman.tasks.memory import build
 
 
 class ClassifierNetwork(nn.Module):
@@ -75,8 +76,8 @@ class ClassifierNetwork(nn.Module):
 
 
 def build_network(settings: ModelSettings, reader: Reader, classes: int) -> ClassifierNetwork:
-    """A fresh network for the reader's vocabulary."""
+    """A fresh network for the reader's vocabulary, unless this machine has no room for it."""
     characters = 0
     if isinstance(reader, WordReader) and reader.speller.characters is not None:
         characters = reader.speller.characters.size
-    return ClassifierNetwork(settings, reader.size, characters, classes)
+    return build(lambda: ClassifierNetwork(settings, reader.size, characters, classes), settings)

@@ -1,6 +1,5 @@
 """What a classifier scored, beside its baselines: metrics.json, the model card, the confusion matrix, the screen."""
 
-import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from elman.metrics.classification import (
     draw_confusion,
     score_table,
 )
+from elman.tasks import card
 from elman.tasks.classify.baselines import baseline_scores
 from elman.tasks.classify.data import row
 from elman.tasks.classify.model import TextClassifier
@@ -156,12 +156,7 @@ def _spread(scores: Mapping[str, Any]) -> str:
 
 def write_report(folder: Path, recipe: ClassifyRecipe, report: dict[str, Any]) -> None:
     """metrics.json, README.md (the model card), and confusion.png."""
-    report["platform"] = {
-        "elman": __version__,
-        "torch": torch.__version__,
-        "machine": platform.machine(),
-        "threads": torch.get_num_threads(),
-    }
+    report["platform"] = card.platform_facts()
     names = set_names(report)
     if names and "confusion" in report[names[-1]]:
         draw_confusion(_confusion(report[names[-1]]), folder / "confusion.png")
@@ -171,7 +166,7 @@ def write_report(folder: Path, recipe: ClassifyRecipe, report: dict[str, Any]) -
 
 def _card(folder: Path, recipe: ClassifyRecipe, report: Mapping[str, Any]) -> str:
     model, data, run = recipe.model, recipe.data, report["run"]
-    source = f"the corpus `{data.corpus}`" if not data.train else ", ".join(f"`{Path(p).name}`" for p in data.train)
+    source = card.trained_on(data.corpus, data.train)
     both = "bidirectional " if model.bidirectional else ""
     spelled = " and their characters" if model.characters else ""
     lines = [
@@ -189,31 +184,12 @@ def _card(folder: Path, recipe: ClassifyRecipe, report: Mapping[str, Any]) -> st
         lines += [
             f"## Scores, {NAMES.get(name, name)} ({report[name]['texts']:,} texts)",
             "",
-            f"| | {' | '.join(COLUMNS)} |",
-            "|---" * (1 + len(COLUMNS)) + "|",
-            *(f"| {' | '.join(line)} |" for line in rows(report, name)),
-            "",
+            *card.score_table(COLUMNS, rows(report, name)),
         ]
     if "cross_validation" in report:
         lines += ["## Cross-validation", "", "```", _cross_validation(report["cross_validation"]), "```", ""]
     if names := set_names(report):
         lines += [f"## In detail, {NAMES.get(names[-1], names[-1])}", "", "```", details(report, names[-1]).strip("\n")]
         lines += ["```", "", *(["![what was taken for what](confusion.png)", ""] if not report["several"] else [])]
-    return "\n".join([*lines, *_use(folder)]) + "\n"
-
-
-def _use(folder: Path) -> list[str]:
-    return [
-        "## Use",
-        "",
-        "```",
-        f"elman predict {folder.name} FILE",
-        f"elman evaluate {folder.name} FILE",
-        "```",
-        "",
-        "```python",
-        "import elman",
-        f'model = elman.load("{folder.name}")',
-        'model.predict("a text").label',
-        "```",
-    ]
+    commands = ("elman predict {model} FILE", "elman evaluate {model} FILE")
+    return "\n".join([*lines, *card.use(folder, commands, 'model.predict("a text").label')]) + "\n"

@@ -27,7 +27,7 @@ from elman.tasks.classify.network import build_network
 from elman.tasks.classify.report import evaluate_model, write_report
 from elman.tasks.classify.scoring import quick_scores, targets_of
 from elman.tasks.classify.settings import ClassifyRecipe
-from elman.tasks.recipes import load_recipe
+from elman.tasks.recipes import check_named, load_recipe
 from elman.tasks.run import open_folder, prepare_folder, run_facts, run_folder
 from elman.text.vocabulary import tell_unknown
 from elman.train import Loss, Reporter, Trainer, seed_everything
@@ -244,6 +244,7 @@ def evaluate(
     note = ""
     if baselines:
         try:
+            check_named(recipe.data)
             known = open_data(recipe.data, recipe.train.seed, data_dir).train
         except UserError as error:
             note = f"no baselines, since the training texts were not found: {error}"

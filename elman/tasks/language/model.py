@@ -22,7 +22,7 @@ from elman.errors import UserError, nearest
 from elman.metrics import KneserNey, Scores
 from elman.nn.language import LanguageNetwork
 from elman.runtime import Engine, quantise, refusal
-from elman.runtime.quantise import Arrays, numbers, quantised, tensors
+from elman.runtime.quantise import Arrays, numbers, tensors
 from elman.tasks import folder as folders
 from elman.tasks.language.network import build_network
 from elman.tasks.language.scoring import EngineReader, Reading, network_log_probs, text_log_probs
@@ -39,6 +39,14 @@ class TokenScore:
 
     token: str
     log_prob: float
+
+
+class LanguageConfig(folders.Config):
+    """What a language model's config.json holds."""
+
+    model: ModelSettings
+    reading: Reading
+    labels: tuple[str, ...]
 
 
 class LanguageModel:
@@ -64,25 +72,31 @@ class LanguageModel:
     def load(cls, folder: Path | str) -> "LanguageModel":
         """Read a model folder."""
         folder = Path(folder)
-        config = folders.read_config(folder, TASK)
+        config = folders.read_config(folder, LanguageConfig, TASK)
         tokenizer = Tokenizer.load(folder / "tokenizer.json")
-        try:
-            settings = ModelSettings.model_validate(config["model"])
-            reading, labels = Reading(**config["reading"]), list(config["labels"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise UserError(f"{folder / 'config.json'} is damaged: {str(error).splitlines()[0]}") from None
-        arrays = {name: tensor.numpy() for name, tensor in folders.read_weights(folder).items()}
-        engine: LanguageNetwork | KneserNey
+        settings, labels = config.model, config.labels
+        if not 0 <= config.reading.start_id < tokenizer.size:
+            raise UserError(
+                f"{folder / 'config.json'} is damaged: 'reading.start_id' = {config.reading.start_id}: "
+                f"the vocabulary has ids from 0 to {tokenizer.size - 1}"
+            )
         if settings.kind == "ngram":
-            engine = KneserNey.from_state(arrays, tokenizer.size)
-        else:
-            engine = build_network(settings, tokenizer, len(labels)).eval()
-            folders.take_weights(engine, arrays, folder)
-        model = cls(settings, tokenizer, engine, reading, labels)
-        model.recipe = config.get("recipe", {})
-        if quantised(arrays):
-            model.int8 = arrays
+            return cls._of_ngrams(config, tokenizer, folder)
+        network, int8 = folders.load_network(lambda: build_network(settings, tokenizer, len(labels)), folder)
+        model = cls(settings, tokenizer, network, config.reading, labels)
+        model.recipe, model.int8 = config.recipe, int8
+        if int8 is not None:
             model.runtime()  # checks them, and says at once if it cannot run here
+        return model
+
+    @classmethod
+    def _of_ngrams(cls, config: "LanguageConfig", tokenizer: Tokenizer, folder: Path) -> "LanguageModel":
+        try:
+            ngrams = KneserNey.from_state(folders.arrays_of(folder), tokenizer.size)
+        except (UserError, ValueError, IndexError) as error:
+            raise UserError(f"{folder / 'model.safetensors'} is damaged, or its tokenizer.json: {error}") from None
+        model = cls(config.model, tokenizer, ngrams, config.reading, config.labels)
+        model.recipe = config.recipe
         return model
 
     def save(self, folder: Path) -> None:
@@ -158,6 +172,7 @@ class LanguageModel:
         A model of running text has learned that a line end stands there, one of lines the end token.
         """
         self._checked_label(None)
+        texts = [texts] if isinstance(texts, str) else texts
         if not texts:
             return []
         stream, end = self.reading.unit == "stream", [self.tokenizer.eos_id]
@@ -208,9 +223,9 @@ class LanguageModel:
         length: int = 200,
         samples: int = 1,
         sampling: Sampling | None = None,
-        stop: Sequence[str] = (),
+        stop: str | Sequence[str] = (),
     ) -> list[str]:
-        """Continue `prompt`; returns the continuations without the prompt.
+        """Continue `prompt`; returns the continuations without the prompt, each up to the first of the `stop` texts.
 
         A model that reads backwards writes what stands before the prompt.
         """
@@ -229,11 +244,12 @@ class LanguageModel:
         length: int = 200,
         samples: int = 1,
         sampling: Sampling | None = None,
-        stop: Sequence[str] = (),
+        stop: str | Sequence[str] = (),
     ) -> Iterator[tuple[int, str]]:
         """As `generate`, but in pieces (number of the sample, text) as they are made; a mistake is told at once."""
         if samples < 1:
             raise UserError(f"the number of samples should be at least 1, not {samples}")
+        stop = [stop] if isinstance(stop, str) else list(stop)
         backward = self.settings.direction == "backward"
         stops = [StopStrings(s[::-1] if backward else s for s in stop) for _ in range(samples)]
         eos = self.tokenizer.eos_id

@@ -11,11 +11,16 @@ from elman.nn.recurrent import Recurrent
 from elman.nn.softmax import AdaptiveSoftmax, ChunkedSoftmax, SampledSoftmax
 from elman.nn.window import FixedWindow
 from elman.tasks.language.settings import ModelSettings
+from elman.tasks.memory import build
 from elman.text import Tokenizer
 
 
 def build_network(settings: ModelSettings, tokenizer: Tokenizer, labels: int = 0) -> LanguageNetwork:
-    """A fresh network for the tokenizer's vocabulary, and for so many labels."""
+    """A fresh network for the tokenizer's vocabulary and so many labels, unless this machine has no room for it."""
+    return build(lambda: _network(settings, tokenizer, labels), settings)
+
+
+def _network(settings: ModelSettings, tokenizer: Tokenizer, labels: int) -> LanguageNetwork:
     vocab_size = tokenizer.size
     embedding: nn.Embedding | OneHot
     if settings.embedding:

@@ -1,18 +1,19 @@
 """What a language model scored, beside its baselines: metrics.json, the model card, the table on the screen."""
 
-import platform
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from elman import __version__
 from elman.corpora import IdStream
 from elman.files import write_json, write_text
 from elman.metrics import KneserNey, Scores, unigram_loss
-from elman.tasks.language.model import LanguageModel
+from elman.tasks import card
+from elman.tasks.folder import read_config
+from elman.tasks.language.model import LanguageConfig, LanguageModel
 from elman.tasks.language.settings import BaselineSettings, LanguageRecipe
 from elman.train.progress import duration
 
@@ -81,12 +82,7 @@ def rows(report: Mapping[str, Any], name: str) -> list[tuple[str, ...]]:
 
 def write_report(folder: Path, recipe: LanguageRecipe, report: dict[str, Any]) -> None:
     """metrics.json and README.md, the model card."""
-    report["platform"] = {
-        "elman": __version__,
-        "torch": torch.__version__,
-        "machine": platform.machine(),
-        "threads": torch.get_num_threads(),
-    }
+    report["platform"] = card.platform_facts()
     write_text(folder / "README.md", _card(folder, recipe, report))
     write_json(folder / "metrics.json", report)  # last: a run that has it is done
 
@@ -94,7 +90,7 @@ def write_report(folder: Path, recipe: LanguageRecipe, report: dict[str, Any]) -
 def _card(folder: Path, recipe: LanguageRecipe, report: Mapping[str, Any]) -> str:
     model, data, run = recipe.model, recipe.data, report["run"]
     kind = {"recurrent": f"{model.layers} x {model.cell} of {model.hidden}", "ngram": f"{model.order}-grams"}
-    source = f"the corpus `{data.corpus}`" if not data.train else ", ".join(f"`{Path(p).name}`" for p in data.train)
+    source = card.trained_on(data.corpus, data.train)
     lines = [
         f"# {folder.resolve().name}",
         "",
@@ -107,26 +103,9 @@ def _card(folder: Path, recipe: LanguageRecipe, report: Mapping[str, Any]) -> st
         "",
     ]
     for name in (name for name in NAMES if name in report):
-        tokens = report[name]["tokens"]
-        lines += [
-            f"## Scores, {NAMES[name]} ({tokens:,} tokens)",
-            "",
-            "| | loss (nats) | perplexity | bits |",
-        ]
-        lines += ["|---" * (1 + len(COLUMNS)) + "|", *(f"| {' | '.join(row)} |" for row in rows(report, name)), ""]
-    label = ' --label "..."' if data.label_column else ""
-    lines += [
-        "## Use",
-        "",
-        "```",
-        f'elman generate {folder.name} --prompt ""{label}',
-        f"elman evaluate {folder.name} FILE",
-        "```",
-        "",
-        "```python",
-        "import elman",
-        f'model = elman.load("{folder.name}")',
-        f"model.generate(length=100{', label=...' if data.label_column else ''})",
-        "```",
-    ]
-    return "\n".join(lines) + "\n"
+        lines += [f"## Scores, {NAMES[name]} ({report[name]['tokens']:,} tokens)", ""]
+        lines += card.score_table(COLUMNS, rows(report, name))
+    labels = read_config(folder, LanguageConfig).labels
+    command = 'elman generate {model} --prompt ""' + (f" --label {shlex.quote(labels[0])}" if labels else "")
+    example = f"model.generate(length=100{f', label={labels[0]!r}' if labels else ''})"
+    return "\n".join([*lines, *card.use(folder, (command, "elman evaluate {model} FILE"), example)]) + "\n"

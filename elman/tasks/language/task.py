@@ -24,7 +24,7 @@ from elman.tasks.language.network import build_network
 from elman.tasks.language.report import evaluate_model, write_report
 from elman.tasks.language.scoring import Reading, hidden_and_targets
 from elman.tasks.language.settings import LanguageRecipe
-from elman.tasks.recipes import load_recipe
+from elman.tasks.recipes import check_named, load_recipe
 from elman.tasks.run import open_folder, run_facts, run_folder
 from elman.text import Tokenizer
 from elman.text.vocabulary import tell_unknown
@@ -243,6 +243,7 @@ def evaluate(
     train, note = None, ""
     if baselines and recipe.baseline.order and recipe.model.kind != "ngram":
         try:
+            check_named(recipe.data)
             source = open_data(recipe, data_dir)
             train = source.train if source.tokenizer.fingerprint() == model.tokenizer.fingerprint() else None
             note = "" if train is not None else "no n-gram baseline, since the training text has changed"

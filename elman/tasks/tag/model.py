@@ -12,12 +12,13 @@ from typing import Any, cast, overload
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from elman.corpora.examples import by_length
 from elman.corpora.tagged import Sentence
 from elman.errors import UserError
-from elman.files import write_text
+from elman.files import MENDED, Stored, checked, read_json, write_text
 from elman.metrics.lexicon import MostFrequentTag
 from elman.metrics.spans import OUTSIDE, Scheme, Span, convert, read_spans, split_tag, write_tags
 from elman.metrics.tagging import TagScores, tag_scores
@@ -28,7 +29,7 @@ from elman.tasks.predict import PredictOptions
 from elman.tasks.tag.batch import Batch, Ints, make_batch
 from elman.tasks.tag.compiled import CompiledTagger
 from elman.tasks.tag.lines import tag_lines
-from elman.tasks.tag.network import TagNetwork
+from elman.tasks.tag.network import TagNetwork, build_network
 from elman.tasks.tag.settings import ModelSettings
 from elman.tasks.tag.tagging import Tagging, cut, join, with_spans
 from elman.text.spelling import Speller
@@ -36,6 +37,21 @@ from elman.text.spelling import Speller
 TASK = "tag"
 SENTENCES, TOKENS = 256, 4096  # computed on at a time, at most
 LEXICON = "lexicon.json"
+
+
+class TaggerConfig(folders.Config):
+    """What a tagger's config.json holds."""
+
+    model: ModelSettings
+    tags: tuple[str, ...] = Field(min_length=1)
+    scheme: Scheme | None
+
+
+class _Lexicon(Stored):
+    """What lexicon.json holds."""
+
+    unseen: str
+    tags: dict[str, str]
 
 
 class TagModel(CompiledModel[CompiledTagger]):
@@ -66,17 +82,13 @@ class TagModel(CompiledModel[CompiledTagger]):
     def load(cls, folder: Path | str) -> "TagModel":
         """Read a model folder."""
         folder = Path(folder)
-        config = folders.read_config(folder, TASK)
+        config = folders.read_config(folder, TaggerConfig, TASK)
         speller = Speller.load(folder / "tokenizer.json")
-        try:
-            settings = ModelSettings.model_validate(config["model"])
-            tags, scheme = [str(tag) for tag in config["tags"]], config["scheme"]
-        except (KeyError, TypeError, ValueError) as error:
-            raise UserError(f"{folder / 'config.json'} is damaged: {str(error).splitlines()[0]}") from None
-        network = TagNetwork(settings, speller, tags)
-        int8 = folders.load_weights(network, folder)
-        model = cls(settings, speller, network.eval(), tags, scheme, _read_lexicon(folder / LEXICON))
-        model.recipe, model.int8 = config.get("recipe", {}), int8
+        _check_parts(config, speller, folder)
+        network, int8 = folders.load_network(lambda: build_network(config.model, speller, config.tags), folder)
+        lexicon = _read_lexicon(folder / LEXICON)
+        model = cls(config.model, speller, network, config.tags, config.scheme, lexicon)
+        model.recipe, model.int8 = config.recipe, int8
         return model
 
     def save(self, folder: Path) -> None:
@@ -225,11 +237,21 @@ class TagModel(CompiledModel[CompiledTagger]):
         return write_tags(spans, len(tags), self.scheme), spans
 
 
+def _check_parts(config: TaggerConfig, speller: Speller, folder: Path) -> None:
+    """Refuse what the network could not be made of, or only with a table that has a place for each pair of tags."""
+    found = folders.read_shapes(folder).get("scores.bias") or (0,)
+    if len(config.tags) != found[0]:
+        raise UserError(
+            f"{folder / 'config.json'} is damaged: 'tags' are {len(config.tags)}, and the weights are for {found[0]}"
+        )
+    if config.model.character_hidden and speller.characters is None:
+        raise UserError(
+            f"{folder / 'tokenizer.json'} is damaged: 'characters' is none, and the model looks at them; {MENDED}"
+        )
+
+
 def _read_lexicon(path: Path) -> MostFrequentTag:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-        return MostFrequentTag({str(word): str(tag) for word, tag in value["tags"].items()}, str(value["unseen"]))
-    except FileNotFoundError:
-        raise UserError(f"no such file: {path}; a tagger's folder holds a {LEXICON}") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise UserError(f"{path} is damaged: take it again from where the model was trained") from None
+    if not path.exists():
+        raise UserError(f"no such file: {path}; a tagger's folder holds a {LEXICON}")
+    stored = checked(_Lexicon, read_json(path), str(path))
+    return MostFrequentTag(stored.tags, stored.unseen)

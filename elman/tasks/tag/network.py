@@ -13,6 +13,7 @@ from elman.nn.crf import CRF, forbidden_transitions
 from elman.nn.dropout import locked_dropout
 from elman.nn.features import CharacterEncoder, WordDropout, WordFeatures
 from elman.nn.recurrent import Recurrent
+from elman.tasks.memory import build
 from elman.tasks.tag.batch import Batch
 from elman.tasks.tag.settings import ModelSettings
 from elman.text.spelling import Speller
@@ -97,6 +98,11 @@ class TagNetwork(nn.Module):
             nn.init.normal_(self.words.weight, std=SMALL)
         for embedding in self.features.embeddings if self.features is not None else ():
             nn.init.normal_(cast(nn.Embedding, embedding).weight, std=SMALL)
+
+
+def build_network(settings: ModelSettings, speller: Speller, tags: Sequence[str]) -> TagNetwork:
+    """A fresh network, unless this machine has no room for it."""
+    return build(lambda: TagNetwork(settings, speller, tags), settings)
 
 
 def set_vectors(network: TagNetwork, rows: np.ndarray, vectors: np.ndarray) -> None:

@@ -1,12 +1,10 @@
 """What a tagger scored, beside its baseline: metrics.json, the model card, the tables on the screen."""
 
-import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from elman import __version__
 from elman.corpora.tagged import Sentence
@@ -14,6 +12,7 @@ from elman.files import write_json, write_text
 from elman.metrics.classification import Confusion, Score, confusion_table, draw_confusion, score_table
 from elman.metrics.spans import SpanScores
 from elman.metrics.tagging import TagScores, tag_scores
+from elman.tasks import card
 from elman.tasks.tag.model import TagModel
 from elman.tasks.tag.settings import TagRecipe
 from elman.train.progress import duration
@@ -103,12 +102,7 @@ def confusion_of(scores: Mapping[str, Any]) -> Confusion:
 
 def write_report(folder: Path, recipe: TagRecipe, report: dict[str, Any]) -> None:
     """metrics.json, confusion.png, and README.md, the model card."""
-    report["platform"] = {
-        "elman": __version__,
-        "torch": torch.__version__,
-        "machine": platform.machine(),
-        "threads": torch.get_num_threads(),
-    }
+    report["platform"] = card.platform_facts()
     draw_confusion(confusion_of(report["test" if "test" in report else "dev"]), folder / "confusion.png")
     write_text(folder / "README.md", _card(folder, recipe, report))
     write_json(folder / "metrics.json", report)  # last: a run that has it is done
@@ -116,7 +110,7 @@ def write_report(folder: Path, recipe: TagRecipe, report: dict[str, Any]) -> Non
 
 def _card(folder: Path, recipe: TagRecipe, report: Mapping[str, Any]) -> str:
     model, data, run = recipe.model, recipe.data, report["run"]
-    source = f"the corpus `{data.corpus}`" if not data.train else ", ".join(f"`{Path(p).name}`" for p in data.train)
+    source = card.trained_on(data.corpus, data.train)
     lines = [
         f"# {folder.resolve().name}",
         "",
@@ -131,8 +125,8 @@ def _card(folder: Path, recipe: TagRecipe, report: Mapping[str, Any]) -> str:
     ]
     sets = [name for name in NAMES if name in report]
     for name in sets:
-        lines += [f"## Scores, {NAMES[name]} ({report[name]['tokens']:,} tokens)", "", f"| | {' | '.join(COLUMNS)} |"]
-        lines += ["|---" * (1 + len(COLUMNS)) + "|", *(f"| {' | '.join(row)} |" for row in rows(report, name)), ""]
+        lines += [f"## Scores, {NAMES[name]} ({report[name]['tokens']:,} tokens)", ""]
+        lines += card.score_table(COLUMNS, rows(report, name))
     lines += [
         f"Unseen are the words that stand nowhere in the training set. Spans are counted "
         f"{'strictly' if recipe.report.strict else 'as conlleval counts them'}.",
@@ -143,17 +137,6 @@ def _card(folder: Path, recipe: TagRecipe, report: Mapping[str, Any]) -> str:
         details(report[sets[-1]]),
         "```",
         "",
-        "## Use",
-        "",
-        "```",
-        f"elman predict {folder.name} FILE",
-        f"elman evaluate {folder.name} FILE",
-        "```",
-        "",
-        "```python",
-        "import elman",
-        f'model = elman.load("{folder.name}")',
-        'model.predict("A sentence.").tags',
-        "```",
     ]
-    return "\n".join(lines) + "\n"
+    commands = ("elman predict {model} FILE", "elman evaluate {model} FILE")
+    return "\n".join([*lines, *card.use(folder, commands, 'model.predict("A sentence.").tags')]) + "\n"

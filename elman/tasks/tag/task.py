@@ -20,7 +20,7 @@ from elman.tasks.run import open_folder, run_facts, run_folder
 from elman.tasks.tag.batch import Batch, Ints, make_batch
 from elman.tasks.tag.data import TagData, open_data, read_files, settle
 from elman.tasks.tag.model import TagModel
-from elman.tasks.tag.network import TagNetwork, set_vectors
+from elman.tasks.tag.network import build_network, set_vectors
 from elman.tasks.tag.noise import MadeUpWords, SwappedSpans
 from elman.tasks.tag.report import evaluate_model, write_report
 from elman.tasks.tag.settings import TagRecipe, TextSettings
@@ -55,7 +55,7 @@ class TagTask:
         speller = speller or fit_speller(recipe, data.train, vectors)
         words, tags = [sentence.tokens for sentence in data.train], [sentence.tags for sentence in data.train]
         names = tag_names(tags, data.scheme, recipe.model.scheme)
-        self.network = TagNetwork(recipe.model, speller, names)
+        self.network = build_network(recipe.model, speller, names)
         if vectors is not None:
             set_vectors(self.network, speller.words.encode(vectors.words), vectors.matrix)
         lexicon = MostFrequentTag.fit(words, tags)

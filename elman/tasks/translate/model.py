@@ -12,6 +12,7 @@ from typing import Any, cast, overload
 
 import numpy as np
 import torch
+from pydantic import Field
 
 from elman.corpora.examples import by_length, pad
 from elman.decode import Control, Ensemble, Hypothesis, NothingFound, SearchTree, StepModel, beam_search
@@ -36,6 +37,16 @@ from elman.tasks.translate.windows import windows
 
 TASK = "translate"
 SENTENCES, TOKENS = 64, 4096  # searched at a time, at most
+
+
+class TranslatorConfig(folders.Config):
+    """What a translator's config.json holds."""
+
+    model: ModelSettings
+    search: SearchSettings
+    longest: int = Field(ge=1)
+    tokens_per_character: float = Field(ge=0)
+    foreign: tuple[int, ...] = ()
 
 
 class Translator(CompiledModel[Decoder]):
@@ -66,18 +77,12 @@ class Translator(CompiledModel[Decoder]):
     def load(cls, folder: Path | str) -> "Translator":
         """Read a model folder."""
         folder = Path(folder)
-        config = folders.read_config(folder, TASK)
+        config = folders.read_config(folder, TranslatorConfig, TASK)
         sides = Sides.load(folder / "tokenizer.json")
-        try:
-            settings = ModelSettings.model_validate(config["model"])
-            search = SearchSettings.model_validate(config["search"])
-            longest, usual = int(config["longest"]), Usual.of_config(config)
-        except (KeyError, TypeError, ValueError) as error:
-            raise UserError(f"{folder / 'config.json'} is damaged: {str(error).splitlines()[0]}") from None
-        network = build_network(settings, sides)
-        int8 = folders.load_weights(network, folder)
-        model = cls(settings, search, sides, network.eval(), longest, usual)
-        model.recipe, model.int8 = config.get("recipe", {}), int8
+        network, int8 = folders.load_network(lambda: build_network(config.model, sides), folder)
+        usual = Usual(config.tokens_per_character, config.foreign)
+        model = cls(config.model, config.search, sides, network, config.longest, usual)
+        model.recipe, model.int8 = config.recipe, int8
         return model
 
     def save(self, folder: Path) -> None:

@@ -9,12 +9,17 @@ from elman.nn.decoder import Decoder
 from elman.nn.recurrent import Recurrent
 from elman.nn.softmax import ChunkedSoftmax
 from elman.nn.translation import Bridge, TranslationNetwork
+from elman.tasks.memory import build
 from elman.tasks.translate.settings import ModelSettings
 from elman.tasks.translate.sides import Sides
 
 
 def build_network(settings: ModelSettings, sides: Sides, smoothing: float = 0.0) -> TranslationNetwork:
-    """A fresh network."""
+    """A fresh network, unless this machine has no room for it."""
+    return build(lambda: _network(settings, sides, smoothing), settings)
+
+
+def _network(settings: ModelSettings, sides: Sides, smoothing: float) -> TranslationNetwork:
     target = nn.Embedding(sides.target.size, settings.embedding)
     source = target if settings.tied == "all" else nn.Embedding(sides.source.size, settings.embedding)
     for embedding in dict.fromkeys((source, target)):  # in this order, or a seed would not give the same network

@@ -1,15 +1,13 @@
 """What a translator scored, beside its baselines: metrics.json, the model card, the screen."""
 
-import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from elman import __version__
 from elman.corpora.pairs import Pair
 from elman.files import write_json, write_text
+from elman.tasks import card
 from elman.tasks.translate.model import Translator
 from elman.tasks.translate.scoring import baseline_scores, expected_scores, lines_of, written_scores
 from elman.tasks.translate.settings import ReportSettings, TranslateRecipe
@@ -77,19 +75,14 @@ def _examples(scores: Mapping[str, Any]) -> str:
 
 def write_report(folder: Path, recipe: TranslateRecipe, report: dict[str, Any]) -> None:
     """metrics.json and README.md, the model card."""
-    report["platform"] = {
-        "elman": __version__,
-        "torch": torch.__version__,
-        "machine": platform.machine(),
-        "threads": torch.get_num_threads(),
-    }
+    report["platform"] = card.platform_facts()
     write_text(folder / "README.md", _card(folder, recipe, report))
     write_json(folder / "metrics.json", report)  # last: a run that has it is done
 
 
 def _card(folder: Path, recipe: TranslateRecipe, report: Mapping[str, Any]) -> str:
     model, data, run = recipe.model, recipe.data, report["run"]
-    source = f"the corpus `{data.corpus}`" if not data.train else ", ".join(f"`{Path(p).name}`" for p in data.train)
+    source = card.trained_on(data.corpus, data.train)
     looks = "without attention" if model.decoder == "plain" else f"{model.attention} attention, {model.decoder} decoder"
     lines = [
         f"# {folder.resolve().name}",
@@ -106,31 +99,12 @@ def _card(folder: Path, recipe: TranslateRecipe, report: Mapping[str, Any]) -> s
         lines += [
             f"## Scores, {NAMES.get(name, name)} ({report[name]['lines']:,} lines, beam {recipe.search.beam})",
             "",
-            f"| | {' | '.join(COLUMNS)} |",
-            "|---" * (1 + len(COLUMNS)) + "|",
-            *(f"| {' | '.join(line)} |" for line in rows(report, name)),
-            "",
+            *card.score_table(COLUMNS, rows(report, name)),
             f"BLEU `{report[name]['bleu_signature']}`, chrF `{report[name]['chrf_signature']}`",
             "",
         ]
     if names := set_names(report):
         lines += ["## Examples", "", "```", _examples(report[names[-1]]), "```", ""]
-    return "\n".join([*lines, *_use(folder)]) + "\n"
-
-
-def _use(folder: Path) -> list[str]:
-    return [
-        "## Use",
-        "",
-        "```",
-        f"elman predict {folder.name} FILE",
-        f"elman explain {folder.name} TEXT --out alignment.png",
-        f"elman evaluate {folder.name} SOURCES TARGETS",
-        "```",
-        "",
-        "```python",
-        "import elman",
-        f'model = elman.load("{folder.name}")',
-        'model.predict("a text").text',
-        "```",
-    ]
+    looked = ["elman explain {model} TEXT --out alignment.png"] if model.decoder != "plain" else []
+    commands = ("elman predict {model} FILE", *looked, "elman evaluate {model} SOURCES TARGETS")
+    return "\n".join([*lines, *card.use(folder, commands, 'model.predict("a text").text')]) + "\n"

@@ -141,7 +141,8 @@ def limits(settings: SearchSettings, search: Search, lengths: Sequence[int], con
     """
     if search.max_length is not None:
         return [search.max_length] * len(lengths)
-    usual = (int(np.ceil(settings.length_factor * length)) + settings.length_extra for length in lengths)
+    most = float(2**31)  # no text is so long, and a factor can be so large that its product is infinite
+    usual = (int(np.ceil(min(settings.length_factor * length, most))) + settings.length_extra for length in lengths)
     rooms = (room + needed(control) for room, control in zip(usual, controls, strict=True))
     return [max(room, search.min_length) for room in rooms]
 

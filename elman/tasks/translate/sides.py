@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elman.errors import UserError
-from elman.files import write_text
+from elman.files import read_json, write_text
 from elman.tasks.translate.settings import TextSettings
 from elman.text import Tokenizer, fit_tokenizer
 
@@ -81,17 +81,13 @@ class Sides:
     @classmethod
     def load(cls, path: Path) -> "Sides":
         """Read a `tokenizer.json`."""
-        try:
-            value = json.loads(path.read_text(encoding="utf-8"))
-            two = isinstance(value, dict) and "source" in value
-        except FileNotFoundError:
-            raise UserError(f"no such file: {path}; a model folder holds a tokenizer.json") from None
-        except (OSError, ValueError) as error:
-            raise UserError(f"{path} cannot be read: {error}") from None
-        if not two:
+        value = read_json(path)
+        if "source" not in value:
             both = Tokenizer.load(path)
             return cls(both, both)
-        sides = (Tokenizer.from_json(json.dumps(value.get(side)), where=str(path)) for side in ("source", "target"))
+        sides = (
+            Tokenizer.from_json(json.dumps(value.get(side)), f"'{side}' in {path}") for side in ("source", "target")
+        )
         return cls(*sides)
 
 

@@ -15,7 +15,7 @@ import torch
 from elman.corpora.examples import ExampleBatches, fingerprint
 from elman.corpora.pairs import Pair, read_pairs
 from elman.errors import UserError
-from elman.tasks.recipes import load_recipe
+from elman.tasks.recipes import check_named, load_recipe
 from elman.tasks.run import open_folder, run_facts, run_folder
 from elman.tasks.translate.batch import Batch, Ints, make_batch
 from elman.tasks.translate.data import TranslateData, open_data, pair_files
@@ -191,6 +191,7 @@ def evaluate(
     notes = found.said[:1] if found.empty else []
     if baselines:
         try:
+            check_named(recipe.data)
             known = open_data(recipe.data, recipe.train.seed, data_dir).train
         except UserError as error:
             notes.append(f"no baselines, since the training pairs were not found: {error}")

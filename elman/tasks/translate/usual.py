@@ -1,8 +1,7 @@
 """What sources of a translator usually look like, so that a text in another language is noticed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -37,11 +36,6 @@ class Usual:
             return cls(rate)
         ids = np.flatnonzero(counts[1] > OFTENER * (counts[0] + 1))
         return cls(rate, tuple(sorted(ids[np.argsort(-counts[1][ids], kind="stable")][:KEPT].tolist())))
-
-    @classmethod
-    def of_config(cls, config: Mapping[str, Any]) -> "Usual":
-        """From a model's config, which has what `asdict` gives."""
-        return cls(float(config["tokens_per_character"]), tuple(int(id) for id in config.get("foreign", ())))
 
     def doubt(self, ids: Ints, characters: int, sides: Sides) -> str | None:
         """Why a text of so many characters is hardly a source, in a few words; None if it may well be one."""

@@ -1,0 +1,98 @@
+"""What is too large for this machine, said in a sentence before it is tried, or where it shows only later."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import torch
+from pydantic import BaseModel
+from torch import nn
+
+from elman.errors import UserError
+
+N = TypeVar("N", bound=nn.Module)
+
+
+def build(make: Callable[[], N], settings: BaseModel) -> N:
+    """What `make` makes, unless it is larger than the machine's memory; `settings` are those of the recipe's model.
+
+    >>> class Tiny(BaseModel):
+    ...     hidden: int
+    >>> build(lambda: nn.Linear(2, 3), Tiny(hidden=3)).weight.shape
+    torch.Size([3, 2])
+    >>> build(lambda: nn.Linear(10**7, 10**7), Tiny(hidden=10**7))
+    Traceback (most recent call last):
+    elman.errors.UserError: the network would take 400 TB, more than this machine's memory: take a smaller \
+model.hidden, which is 10000000
+    """
+    if torch.get_default_device().type == "meta":  # only its shapes are asked for
+        return make()
+    size, here = network_bytes(make), machine_bytes()
+    if size is None or (here is not None and size > here):
+        raise UserError(f"the network would take {_said(size)}, more than this machine's memory: {_smaller(settings)}")
+    with memory_told(_smaller(settings)):
+        return make()
+
+
+def network_bytes(make: Callable[[], nn.Module]) -> int | None:
+    """The size of a network that is not made; None where it is beyond counting."""
+    network = sketch(make)
+    return None if network is None else sum(tensor.nbytes for tensor in network.state_dict().values())
+
+
+def sketch(make: Callable[[], N]) -> N | None:
+    """A network whose tensors have shapes and no numbers, so that no memory is taken; None where not even that goes."""
+    try:
+        with torch.device("meta"):
+            return make()
+    except (RuntimeError, TypeError, OverflowError) as error:
+        if "overflow" in str(error).lower():  # how PyTorch tells of sizes that no machine has
+            return None
+        raise
+
+
+def machine_bytes() -> int | None:
+    """The machine's memory; None where the system does not say.
+
+    >>> (machine_bytes() or 2**33) > 2**20
+    True
+    """
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+@contextmanager
+def memory_told(what_to_do: str) -> Iterator[None]:
+    """Where there is not enough memory, one sentence that ends in what to do.
+
+    >>> with memory_told("take a smaller batch.size"):
+    ...     _ = torch.empty(10**14)
+    Traceback (most recent call last):
+    elman.errors.UserError: there is not enough memory: take a smaller batch.size
+    """
+    try:
+        yield
+    except MemoryError:
+        raise UserError(f"there is not enough memory: {what_to_do}") from None
+    except RuntimeError as error:
+        if "allocate memory" not in str(error) and "not enough memory" not in str(error):
+            raise
+        raise UserError(f"there is not enough memory: {what_to_do}") from None
+
+
+def _smaller(settings: BaseModel) -> str:
+    """The largest of the sizes, which is the one to look at first."""
+    sizes = {name: value for name, value in settings if isinstance(value, int) and not isinstance(value, bool)}
+    name = max(sizes, key=sizes.__getitem__)
+    return f"take a smaller model.{name}, which is {sizes[name]}"
+
+
+def _said(size: int | None) -> str:
+    if size is None:
+        return "more bytes than can be counted"
+    units = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
+    power = min((len(str(size)) - 1) // 3, len(units) - 1)
+    return f"{size / 1000**power:,.0f} {units[power]}"

@@ -1,0 +1,193 @@
+"""Settings from Python are values; from the command line they are texts. What says two things is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import elman
+from elman.errors import UserError
+from elman.tasks import classify, language, tag, translate
+from elman.tasks.memory import build, machine_bytes
+from elman.tasks.translate.search import Search
+from elman.text import TokenizerSettings, fit_tokenizer
+from elman.train import Section
+from tests.cli.invoke import invoke
+from tests.tasks.runs import SMALL, prose, run
+from tests.train.toy import quiet
+
+TOO_LARGE = ["-s", "model.hidden=10000000"]
+
+
+def stays(recipe: Section, key: str) -> Any:
+    section, _, name = key.partition(".")
+    return getattr(getattr(recipe, section), name)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("text.prefixes", (2, 3), (2, 3)),
+        ("text.prefixes", [2], (2,)),
+        ("text.suffixes", np.array([1, 4]), (1, 4)),
+        ("text.suffixes", range(1, 3), (1, 2)),
+        ("model.hidden", np.int64(32), 32),
+        ("train.lr", np.float32(0.5), 0.5),
+        ("model.crf", np.bool_(True), True),
+        ("model.crf", True, True),
+        ("data.train", Path("a b.conll"), ("a b.conll",)),
+        ("data.train", [Path("a.conll"), "b.conll"], ("a.conll", "b.conll")),
+        ("text.vectors", Path("vectors.txt"), "vectors.txt"),
+        ("train.steps", None, None),
+        ("data.encoding", "true", "true"),
+        ("data.token_column", "1", "1"),
+    ],
+)
+def test_values_arrive_as_they_are(key: str, value: Any, expected: Any) -> None:
+    section, _, name = key.partition(".")
+    for settings in ({key: value}, {section: {name: value}}):
+        assert stays(tag.read_recipe(None, settings), key) == expected
+
+
+def test_a_run_takes_tuples_numbers_of_numpy_and_paths(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text(prose())
+    settings = {"model": {"hidden": np.int64(8), "layers": 1}, "train.steps": np.int32(2), "data.train": text}
+    settings |= {"train.betas": (0.8, 0.9), "batch.size": 4, "baseline.order": 0}
+    elman.fit("lm", out=tmp_path / "run", settings=settings, reporter=quiet())
+    recipe = elman.load(tmp_path / "run").recipe
+    assert (recipe["model"]["hidden"], recipe["train"]["betas"]) == (8, [0.8, 0.9])
+    with pytest.raises(UserError, match=r"another recipe \(train\.steps: 2 -> 9\)"):
+        elman.fit("lm", out=tmp_path / "run", settings={"train.steps": 9}, resume=True, reporter=quiet())
+
+
+@pytest.mark.parametrize(
+    "settings", [[3], {3: 4}, {"": 1}, {"model": {None: 1}}, ["model.hidden"], {"model.hidden": object()}]
+)
+def test_what_is_no_setting_is_told(settings: Any, tmp_path: Path) -> None:
+    with pytest.raises(UserError):
+        elman.fit("lm", out=tmp_path / "run", train="x.txt", settings=settings)
+
+
+# One text where several may stand
+
+
+def test_one_stop_string_is_one(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text(prose())
+    model = run(tmp_path / "text.txt", tmp_path / "run", "train.steps=2")
+    plain = model.generate("the ", length=200)[0]
+    assert "a" in plain
+    assert "t" in plain
+    assert model.generate("the ", length=200, stop="at") == model.generate("the ", length=200, stop=["at"])
+    assert model.generate("the ", length=200, stop="qzq") == [plain]
+    assert model.line_log_probs("the cat") == model.line_log_probs(["the cat"])  # type: ignore[arg-type]
+
+
+def test_one_text_for_a_vocabulary_is_one() -> None:
+    settings = TokenizerSettings(kind="words")
+    assert fit_tokenizer(settings, "to be").tokens == fit_tokenizer(settings, ["to be"]).tokens
+
+
+def test_one_required_word_is_asked_for_as_a_list() -> None:
+    with pytest.raises(UserError, match=r"'require' = 'dog': should be a list, such as \['dog'\]"):
+        Search.of({"require": "dog"})
+
+
+# A corpus, and files beside it
+
+
+def test_files_take_the_place_of_a_recipes_corpus_and_it_is_said(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text(prose())
+    small = [part for setting in (*SMALL, "train.steps=2") for part in ("-s", setting)]
+    files = ("--train", str(tmp_path / "text.txt"), "-o", str(tmp_path / "run"))
+    code, out, error = invoke("train", "lm", "tinyshakespeare", *files, *small)
+    assert code == 0, error
+    assert "your data take the place of the corpus 'tinyshakespeare'" in out + error
+    assert elman.load(tmp_path / "run").recipe["data"]["corpus"] is None
+
+
+@pytest.mark.parametrize("task", ["lm", "classify", "tag", "translate"])
+def test_a_corpus_and_files_both_from_the_user_are_refused(task: str, tmp_path: Path) -> None:
+    code, _, error = invoke("train", task, "--train", "x.txt", "-s", "data.corpus=names", "-o", str(tmp_path / "run"))
+    assert code == 2
+    assert "both data.corpus and --train are given" in error
+
+
+def test_a_recipe_with_both_is_refused_and_a_corpus_takes_the_place_of_its_files(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('[data]\ncorpus = "names"\ntrain = ["a.txt"]\n')
+    with pytest.raises(UserError, match=r"mine\.toml has both data\.corpus and data\.train"):
+        language.read_recipe(path)
+    path.write_text('[data]\ntrain = ["a.txt"]\ndev = ["b.txt"]\nunit = "line"\n')
+    data = language.read_recipe(path, ["data.corpus=names"]).data
+    assert (data.corpus, data.train, data.dev, data.unit) == ("names", (), (), "line")
+
+
+# What is too large for memory
+
+
+@pytest.mark.parametrize("task", ["lm", "classify", "tag", "translate"])
+@pytest.mark.parametrize("size", [10**7, 10**12, 10**25])
+def test_a_network_too_large_for_the_machine_is_a_sentence(task: str, size: int, tmp_path: Path) -> None:
+    from tests.tasks.classify import runs as classifiers
+    from tests.tasks.tag import runs as taggers
+    from tests.tasks.translate import runs as translators
+
+    (tmp_path / "t.txt").write_text(prose())
+    file = {
+        "lm": tmp_path / "t.txt",
+        "classify": classifiers.write_table(tmp_path / "t.csv"),
+        "tag": taggers.write(tmp_path / "t.conll"),
+        "translate": translators.write(tmp_path / "t.tsv"),
+    }[task]
+    with pytest.raises(UserError, match=f"take a smaller model.hidden, which is {size}"):
+        elman.fit(task, out=tmp_path / "run", train=file, settings={"model.hidden": size}, reporter=quiet())
+    assert not (tmp_path / "run" / "config.json").exists()
+
+
+def test_the_sketch_draws_no_random_numbers() -> None:
+    import torch
+    from torch import nn
+
+    class Sizes(Section):
+        hidden: int = 3
+
+    torch.manual_seed(1)
+    wanted = nn.LSTM(3, 4).state_dict()
+    torch.manual_seed(1)
+    found = build(lambda: nn.LSTM(3, 4), Sizes()).state_dict()
+    assert all(torch.equal(found[name], wanted[name]) for name in wanted)
+    assert machine_bytes() is None or machine_bytes() > 2**25  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("read", "setting", "words"),
+    [
+        (
+            classify.read_recipe,
+            "foo=1",
+            ["unknown key 'foo'", "one of data, text, model, loss, batch, train"],
+        ),
+        (tag.read_recipe, "model.foo=1", ["unknown key 'model.foo'", "the keys of 'model' are cell, layers, hidden"]),
+        (tag.read_recipe, "model.hiden=1", ["did you mean 'model.hidden'?"]),
+        (tag.read_recipe, "model.lr=1", ["did you mean 'train.lr'?"]),
+        (translate.read_recipe, "hidden=3", ["did you mean 'model.hidden'?"]),
+        (translate.read_recipe, "trian.lr=3", ["unknown key 'trian'", "did you mean 'train'?"]),
+        (language.read_recipe, "size=3", ["did you mean 'text.size' or 'batch.size'?"]),
+        (tag.read_recipe, "text.prefixes=2", ["'text.prefixes' = 2", "should be a list, such as [2]"]),
+        (tag.read_recipe, "model.crf=perhaps", ["'model.crf' = 'perhaps'", "should be true or false"]),
+        (tag.read_recipe, "model=3", ["'model' = 3", "is a section: give its keys"]),
+        (tag.read_recipe, "text.prefixes=[2,2]", ["text.prefixes"]),
+        (tag.read_recipe, "train.betas=[2,2]", ["train.betas should be at least 0"]),
+        (language.read_recipe, 'text={kind="bytes", size=20}', ["text.size should be at least 258 for bytes"]),
+        (language.read_recipe, 'text.specials=["a b"]', ["'text.specials': special tokens should not hold blanks"]),
+    ],
+)
+def test_wrong_settings_are_answered_with_what_to_type(read: Any, setting: str, words: list[str]) -> None:
+    with pytest.raises(UserError) as caught:
+        read(None, [setting])
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+    for word in words:
+        assert word in str(caught.value)
