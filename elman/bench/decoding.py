@@ -10,7 +10,7 @@ from typing import Any, cast, get_args
 
 from elman.bench import machine
 from elman.bench.course import CourseTranslator
-from elman.bench.joey import Joey
+from elman.bench.joey import MODULES, Joey
 from elman.bench.machine import Work, interleave
 from elman.bench.translators import Elman, Pairs, Peer, Sizes
 from elman.errors import RunError
@@ -132,8 +132,8 @@ def cases(*, quick: bool = False) -> list[Case]:
 
 
 def skipped() -> list[str]:
-    """A line for JoeyNMT where it is not there."""
-    return [] if machine.installed("joeynmt") else [f"{JOEY} was not measured: joeynmt not installed"]
+    """A line for JoeyNMT where it cannot be used."""
+    return machine.not_measured(JOEY, {"joeynmt": MODULES})
 
 
 def peers_here() -> dict[str, Peer]:

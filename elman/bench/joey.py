@@ -26,6 +26,7 @@ from elman.bench.translators import (
 )
 from elman.nn.translation import TranslationNetwork
 
+MODULES = ("joeynmt.model", "joeynmt.batch", "joeynmt.search", "joeynmt.vocabulary")
 NAMES = {
     "source": "src_embed.lut.weight",
     "target": "trg_embed.lut.weight",

@@ -8,7 +8,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from itertools import product
 from typing import Any
@@ -101,6 +101,8 @@ class Report:
     rows: list[Row]
     product: dict[str, dict[str, float]]
     """See `product_between_calls`."""
+    skipped: list[str] = field(default_factory=list)
+    """A line for each peer that was not measured."""
 
     def means(self, peer: str = "torch") -> dict[tuple[str, int, bool, bool], float]:
         """The geometric mean of the ratios over the shapes, for each cell, directions, layout and pass."""
@@ -123,6 +125,7 @@ class Report:
                 for group, mean in self.means().items()
             ],
             "product_microseconds": self.product,
+            "skipped": self.skipped,
         }
 
     def _row(self, row: Row) -> dict[str, Any]:
@@ -156,7 +159,7 @@ def run(
         peak = machine.matmul_gflops(budget)
         rows = list(follow((measure(case, budget) for case in chosen), len(chosen)))
         product = product_between_calls(budget)
-        return Report(machine.facts(), max(peak, machine.matmul_gflops(budget)), rows, product)
+        return Report(machine.facts(), max(peak, machine.matmul_gflops(budget)), rows, product, skipped())
 
 
 def cases(cells: Sequence[str] = (), *, quick: bool = False) -> list[Case]:
@@ -176,6 +179,12 @@ def cases(cells: Sequence[str] = (), *, quick: bool = False) -> list[Case]:
     ]
 
 
+def skipped() -> list[str]:
+    """A line for JAX where it cannot be used."""
+    with _on_cores(torch.get_num_threads()):  # JAX starts as many threads as it sees cores
+        return machine.not_measured("jax", {"jax": ["jax", "jax.numpy"]})
+
+
 def measure(case: Case, seconds: float) -> Row:
     """Time one case, theirs and ours by turns."""
     batch = Batch.of(case)
@@ -184,7 +193,7 @@ def measure(case: Case, seconds: float) -> Row:
     far = float((batch.output(theirs) - batch.output(compiled)).detach().abs().max())
     if not far < TOLERANCE:
         raise RunError(f"the layers differ by {far:.2g} for {case}: this is a mistake of Elman's kernels")
-    if machine.installed("jax"):
+    if not skipped():
         works["jax"] = JaxLayer(batch, theirs).work()
     return Row(case, dict(zip(works, interleave(list(works.values()), seconds), strict=True)))
 

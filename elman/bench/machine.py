@@ -4,8 +4,9 @@ import math
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,30 @@ def installed(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
+
+
+def not_measured(who: str, needed: Mapping[str, Sequence[str]]) -> list[str]:
+    """A line that says why a peer is left out, or none where it can be used.
+
+    `needed` has the modules to import of each package. One that is installed may still be broken: what that does to the
+    import is of no concern to the others.
+
+    >>> not_measured("a peer", {"no-such-package": ["no_such_module"]})
+    ['a peer was not measured: no-such-package not installed']
+    """
+    lacking = [package for package in needed if installed(package) is None]
+    if lacking:
+        return [f"{who} was not measured: {' and '.join(lacking)} not installed"]
+    for package, modules in needed.items():
+        try:
+            for module in modules:
+                import_module(module)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # some even exit
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            return [f"{who} was not measured: {package} is installed, but cannot be imported ({why[:200]})"]
+    return []
 
 
 def processor() -> str:

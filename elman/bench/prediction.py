@@ -162,8 +162,8 @@ def cases(*, quick: bool = False) -> list[Case]:
 
 
 def skipped() -> list[str]:
-    """A line for each package that a peer needs and that is not there."""
-    return [f"{FLAIR} was not measured: it is not installed"] if machine.installed("flair") is None else []
+    """A line for each peer that cannot be used."""
+    return machine.not_measured(FLAIR, {"flair": ["flair.data", "flair.embeddings", "flair.models"]})
 
 
 def vocabulary() -> list[str]:

@@ -145,9 +145,8 @@ def cases(*, quick: bool = False) -> list[Case]:
 
 
 def skipped() -> list[str]:
-    """A line for each package that a peer needs and that is not there."""
-    needed = [package for package in ("onnx", "onnxruntime") if machine.installed(package) is None]
-    return [f"{ONNX} was not measured: {' and '.join(needed)} not installed"] if needed else []
+    """A line for each peer that cannot be used."""
+    return machine.not_measured(ONNX, {"onnx": ["onnx"], "onnxruntime": ["onnxruntime"]})
 
 
 def measure(case: Case, seconds: float) -> Row:

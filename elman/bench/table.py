@@ -92,6 +92,8 @@ def show_layers(report: layers.Report, console: Console) -> None:
         means.rows.append([_pass(backward), _layout(packed), cell, str(directions), f"{mean:.2f}", *more])
     means.show(console, "Geometric means over the shapes")
     _say(console, f"\nThe peak, a large product of PyTorch's: {report.peak:.0f} GFLOP/s.")
+    for line in report.skipped:
+        _say(console, line)
     product = Grid(["a product of PyTorch's", "best µs", "median µs"])
     whose = {"alone": "alone", "torch": "after torch.nn.GRU", "elman": "after elman.nn.GRU"}
     for kind, found in report.product.items():

@@ -12,8 +12,10 @@ from rich.console import Console
 bench_app = typer.Typer(help="Speed beside that of peers, and of the machine.", no_args_is_help=True)
 
 QUICK = typer.Option(False, "--quick", help="Fewer rows, less time on each.")
-SECONDS = typer.Option(None, "--seconds", min=0.0, help="How long to measure each row.")
-THREADS = typer.Option(None, "--threads", min=1, help="For all that are compared; PyTorch's number unless given.")
+SECONDS = typer.Option(None, "--seconds", min=0.0, max=86_400.0, help="How long to measure each row.")
+THREADS = typer.Option(
+    None, "--threads", min=1, max=1024, help="For all that are compared; PyTorch's number unless given."
+)
 JSON = typer.Option(None, "--json", metavar="FILE", help="Write everything as JSON; - is standard output.")
 
 
@@ -81,10 +83,11 @@ def _measure(
 ) -> None:
     """Run a benchmark, watched on standard error; then its table, and its figures where they are asked for."""
     from elman.bench import table
+    from elman.cli.streams import console
 
     report = run(**asked, follow=partial(table.follow, console=Console(stderr=True)))
     if json_file != "-":
-        show(report, Console())
+        show(report, console())
     _write(report.record(), json_file)
 
 

@@ -20,9 +20,9 @@ def compare(
     data_dir: Path | None = typer.Option(None, "--data-dir", help="A folder with corpora, looked in first."),
 ) -> None:
     """Train every combination of some settings: a table with mean and spread, and a picture. Finished runs are kept."""
-    from rich.console import Console
     from rich.table import Table
 
+    from elman.cli.streams import console
     from elman.tasks import compare as comparing
 
     found = comparing.compare(
@@ -39,5 +39,5 @@ def compare(
     table = Table(*heading)
     for place, line in enumerate(lines):
         table.add_row(*line, style="bold" if place == comparing.best(found) else None)
-    Console().print(table)
+    console().print(table)
     typer.echo(f"the runs are in {out}/runs, the table is in table.md and table.json, the picture is plot.png")

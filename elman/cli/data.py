@@ -22,6 +22,7 @@ def add_to(app: typer.Typer) -> None:
 @data_app.command("list")
 def list_corpora(data_dir: Path | None = DATA_DIR) -> None:
     """Every corpus, and whether it is on this machine."""
+    from elman.cli.streams import console
     from elman.corpora.catalogue import is_here
     from elman.corpora.entries import CATALOGUE
 
@@ -30,7 +31,7 @@ def list_corpora(data_dir: Path | None = DATA_DIR) -> None:
         missing = "to be fetched" if entry.files else r"pip install elman\[demo]"  # \[ is no mark-up
         here = "yes" if is_here(entry, data_dir) else missing
         table.add_row(entry.name, entry.description, ", ".join(entry.tasks), entry.licence, here)
-    Console().print(table)
+    console().print(table)
 
 
 @data_app.command("info")

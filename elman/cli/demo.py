@@ -84,9 +84,9 @@ def translate_dates(out: Path, settings: list[str] | None = None) -> None:
 
 def _show_test(report: dict[str, Any], task: str, what: str) -> None:
     """The scores on the test set beside the baselines'."""
-    from rich.console import Console
     from rich.table import Table
 
+    from elman.cli.streams import console
     from elman.tasks import TASKS
 
     shown, scores = TASKS[task].report, report["test"]
@@ -94,4 +94,4 @@ def _show_test(report: dict[str, Any], task: str, what: str) -> None:
     table = Table("", *shown.COLUMNS, title=f"test ({size:,} {what} it has not seen)")
     for row in shown.rows(report, "test"):
         table.add_row(*row, style="bold" if row[0] == "this model" else None)
-    Console().print(table)
+    console().print(table)

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from elman.tasks import LanguageModel
 
 
+SETTINGS = typer.Option(
+    [], "--set", "-s", help="data.key=value, where the files are written in another way than those of training."
+)
+
+
 def add_to(app: typer.Typer) -> None:
     """Put the command in its place."""
     app.command("evaluate")(evaluate)
@@ -23,6 +28,7 @@ def evaluate(
     tokens: bool = typer.Option(False, "--tokens", help="The log-probability of every token, a JSON record a line."),
     as_json: bool = typer.Option(False, "--json", help="The scores as JSON."),
     baselines: bool = typer.Option(True, help="Fit the baselines to the model's training data, if found."),
+    settings: list[str] = SETTINGS,
     data_dir: Path | None = typer.Option(None, "--data-dir", help="A folder with corpora, looked in first."),
 ) -> None:
     """Score a model on data that it has not seen, beside the baselines of its task."""
@@ -33,9 +39,9 @@ def evaluate(
         if not isinstance(found, tasks.LanguageModel):
             raise UserError(f"{model} is no language model: --tokens has nothing to show for it")
         for path in data:
-            _print_tokens(found, path)
+            _print_tokens(found, path, settings)
         return
-    report = tasks.evaluate(found, data, baselines=baselines, data_dir=data_dir)
+    report = tasks.evaluate(found, data, baselines=baselines, data_dir=data_dir, settings=settings)
     if as_json:
         if note := report.pop("note", ""):
             typer.echo(note, err=True)
@@ -46,11 +52,14 @@ def evaluate(
         show_report(report, tasks.task_of(found))
 
 
-def _print_tokens(model: "LanguageModel", path: Path) -> None:
+def _print_tokens(model: "LanguageModel", path: Path, settings: list[str]) -> None:
     from elman.tasks.language.data import encode_file
     from elman.tasks.language.settings import LanguageRecipe
+    from elman.tasks.reading import told
+    from elman.train.recipe import parse
 
-    ids = encode_file([path], LanguageRecipe.model_validate(model.recipe), model.tokenizer, model.labels)
+    recipe = told(parse(LanguageRecipe, model.recipe, where="the model's config.json"), settings)
+    ids = encode_file([path], recipe, model.tokenizer, model.labels)
     for token, score in zip(ids.read(0, len(ids)), model.log_probs(ids), strict=True):
         record = {"text": str(path), "token": model.tokenizer.tokens[token], "log_prob": round(float(score), 6)}
         typer.echo(json.dumps(record, ensure_ascii=False))

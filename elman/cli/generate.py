@@ -16,9 +16,10 @@ def add_to(app: typer.Typer) -> None:
 def generate(
     model: Path = typer.Argument(..., help="The folder of a language model."),
     prompt: str = typer.Option("", "--prompt", "-p", help="The text to continue; - reads standard input."),
+    encoding: str = typer.Option("utf-8", "--encoding", help="Of a prompt that is read from standard input."),
     label: str | None = typer.Option(None, "--label", help="What to write, for models trained with labels."),
-    length: int = typer.Option(500, "--length", "-n", min=0, help="Tokens to write at most."),
-    samples: int = typer.Option(1, "--samples", min=1, help="How many texts, made as one batch."),
+    length: int = typer.Option(500, "--length", "-n", min=0, max=2**31 - 1, help="Tokens to write at most."),
+    samples: int = typer.Option(1, "--samples", min=1, max=1_000_000, help="How many texts, made as one batch."),
     temperature: float = typer.Option(1.0, "--temperature", "-t", help="0 always takes the likeliest token."),
     top_k: int = typer.Option(0, "--top-k", help="Choose among the k likeliest only; 0 is all."),
     top_p: float = typer.Option(1.0, "--top-p", help="Choose among the likeliest that have this probability together."),
@@ -31,6 +32,7 @@ def generate(
     as_json: bool = typer.Option(False, "--json", help="One JSON record for each text."),
 ) -> None:
     """Continue a prompt; the text appears as it is made."""
+    from elman.cli.streams import read_prompt
     from elman.decode import Sampling, fresh_seed
     from elman.tasks import load
 
@@ -38,7 +40,7 @@ def generate(
     sampling = Sampling(temperature, top_k, top_p, repetition_penalty, seed)
     found = load(model, "lm")
     if prompt == "-":
-        prompt = sys.stdin.read()
+        prompt = read_prompt(encoding)
     if exhaustive:
         for text, log_prob in found.exhaustive(prompt, length=length, label=label)[:samples]:
             typer.echo(json.dumps({"text": text, "log_prob": log_prob}) if as_json else f"{log_prob:9.4f}  {text}")

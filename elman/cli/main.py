@@ -1,44 +1,12 @@
-"""`elman`: the commands, and what happens when one fails.
+"""`elman`: the entry point, and what happens when a command fails.
 
 A user's mistake is one sentence and exit code 2, a failed run one sentence and 1, an interrupted one 130.
 `--debug`, anywhere on the line, shows the traceback.
+
+Little is imported here, and that late: whoever interrupts the start should read a sentence as well.
 """
 
 import sys
-from importlib import import_module
-
-import typer
-
-from elman import __version__
-from elman.errors import ElmanError, Interrupted, UserError
-
-app = typer.Typer(
-    name="elman",
-    help="Trains, explains and ships recurrent sequence models for language.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-)
-
-
-def _show_version(asked: bool) -> None:
-    if asked:
-        typer.echo(f"elman {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: bool = typer.Option(False, "--version", help="Show the version.", is_eager=True, callback=_show_version),
-    debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
-) -> None:
-    pass
-
-
-COMMANDS = "train evaluate predict rerank generate explain compare export data bench doctor demo"
-for module in COMMANDS.split():
-    import_module(f"elman.cli.{module}").add_to(app)
 
 
 def run() -> None:
@@ -46,28 +14,36 @@ def run() -> None:
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     try:
-        app(arguments, standalone_mode=True)
+        from elman.cli.ending import interruptible
+
+        with interruptible():
+            code = _answer(arguments)
     except (Exception, KeyboardInterrupt) as error:
         if debug:
             raise
-        sys.exit(_explain(error))
+        from elman.cli.ending import explain
+
+        code = explain(error)
+    sys.exit(code)
 
 
-def _explain(error: BaseException) -> int:
-    """One sentence on standard error; returns the exit code."""
-    if isinstance(error, BrokenPipeError):  # whoever read our output has had enough
-        sys.stderr.close()
-        return 0
-    if isinstance(error, KeyboardInterrupt):
-        print("elman: interrupted", file=sys.stderr)
-        return 130
-    if not isinstance(error, ElmanError):  # a mistake of Elman's own
-        print(f"elman: {type(error).__name__}: {error}; --debug shows where this happened", file=sys.stderr)
-        return 1
-    print(f"elman: {error}", file=sys.stderr)
-    if isinstance(error, UserError):
-        return 2
-    return 130 if isinstance(error, Interrupted) else 1
+def _answer(arguments: list[str]) -> int:
+    """Run a command; the exit code that it ends with."""
+    from elman.cli.app import Failed, build
+    from elman.cli.streams import check_streams
+
+    check_streams()
+    try:
+        build()(arguments, prog_name="elman")
+    except Failed as failed:
+        assert failed.__cause__ is not None
+        raise failed.__cause__ from None
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # tables are printed by a library that ends by itself then
+            raise end.__context__ from None
+        sys.stdout.flush()  # here, where it can still be explained that this cannot be done
+        return end.code if isinstance(end.code, int) else int(bool(end.code))
+    return 0
 
 
 if __name__ == "__main__":

@@ -33,7 +33,9 @@ def predict(
     ),
     on_error: str = typer.Option("fail", "--on-error", help="What a bad line does: fail, or skip (and be reported)."),
     encoding: str = typer.Option("utf-8", "--encoding", help="Of the input."),
-    window: int = typer.Option(4096, "--window", min=1, help="Records held in memory, to be grouped by length."),
+    window: int = typer.Option(
+        4096, "--window", min=1, max=2**31 - 1, help="Records held in memory, to be grouped by length."
+    ),
     beam: int | None = typer.Option(None, "--beam", help="Translators: hypotheses side by side; 1 is greedy."),
     n_best: int | None = typer.Option(None, "--n-best", help="Translators: so many translations of each text."),
     prefix: str | None = typer.Option(None, "--prefix", help="Translators: every translation begins so."),
@@ -51,10 +53,11 @@ def predict(
     ),
 ) -> None:
     """Predict for every record of a file or of standard input, in order."""
-    from elman.corpora.lines import read_lines
+    from elman.cli.streams import standard_input
+    from elman.corpora.lines import read_lines, stream_lines
     from elman.corpora.tables import table_kind
     from elman.tasks import Translator, load
-    from elman.tasks.predict import BadRecords, PredictOptions, Predictor, stream_lines
+    from elman.tasks.predict import BadRecords, PredictOptions, Predictor
 
     if on_error not in ("fail", "skip"):
         raise UserError(f"--on-error is fail or skip, not {on_error!r}")
@@ -71,7 +74,8 @@ def predict(
     piped = str(data) == "-"
     with _Progress(None if piped else data) as progress:
         bad = BadRecords("skip" if on_error == "skip" else "fail", progress.say)
-        lines = stream_lines(sys.stdin.buffer, data, encoding, bad) if piped else read_lines(data, encoding, bad)
+        how = (encoding, bad, "--encoding ")
+        lines = stream_lines(standard_input(), data, *how) if piped else read_lines(data, *how)
         typed = piped and sys.stdin.isatty()
         options = PredictOptions(
             where=data,

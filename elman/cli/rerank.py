@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from elman.cli.evaluate import SETTINGS
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -24,8 +25,9 @@ def rerank(
     dev: list[Path] = typer.Option([], "--dev", help="Pairs to tune the weights on; twice for two parallel files."),
     test: list[Path] = typer.Option([], "--test", help="Pairs to show the gain on, which were not tuned on."),
     weights: str | None = typer.Option(None, "--weights", help="To begin with, or, without --dev, to use."),
-    n_best: int = typer.Option(20, "--n-best", help="Translations of each text to choose from."),
-    seed: int = typer.Option(0, "--seed", help="Of the tuning."),
+    n_best: int = typer.Option(20, "--n-best", min=2, help="Translations of each text to choose from."),
+    seed: int = typer.Option(0, "--seed", min=0, help="Of the tuning."),
+    settings: list[str] = SETTINGS,
     as_json: bool = typer.Option(False, "--json", help="The figures as JSON."),
 ) -> None:
     """Tune a noisy channel on some pairs, and show its BLEU beside the translator's own."""
@@ -33,7 +35,8 @@ def rerank(
 
     if not dev and not test:
         raise UserError("there is nothing to score: give --dev FILE to tune on, --test FILE, or both")
-    report = rerank_report(open_channel(model, channel, lm, weights, n_best), dev=dev, test=test, seed=seed)
+    models = open_channel(model, channel, lm, weights, n_best)
+    report = rerank_report(models, dev=dev, test=test, seed=seed, settings=settings)
     typer.echo(json.dumps(report, indent=2) if as_json else _table(report))
     if not as_json:
         options = f"--channel {channel} --lm {lm} --channel-weights {report['weights']}"

@@ -65,9 +65,9 @@ def _command(task: str, next_command: str) -> Callable[..., None]:
 
 def show_report(report: dict[str, Any], task: str = "lm") -> None:
     """The scores beside the baselines, as tables; then whatever else the task's report has to say."""
-    from rich.console import Console
     from rich.table import Table
 
+    from elman.cli.streams import console
     from elman.tasks import TASKS as MODULES
 
     shown = MODULES[task].report
@@ -83,7 +83,7 @@ def show_report(report: dict[str, Any], task: str = "lm") -> None:
             table.add_column(column, justify="right")
         for row in shown.rows(report, name):
             table.add_row(*row, style="bold" if row[0] == "this model" else None)
-        Console().print(table)
+        console().print(table)
     if hasattr(shown, "more"):
         typer.echo(shown.more(report))
     if note := report.get("note"):

@@ -6,7 +6,7 @@ from elman.corpora.classes import check_classes, check_known, overlap, seen, str
 from elman.corpora.download import download
 from elman.corpora.entries import CATALOGUE, Corpus, CorpusFile
 from elman.corpora.ids import line_ids, stream_ids
-from elman.corpora.labelled import LabelledFiles, LabelledText, iterate_texts, read_labelled
+from elman.corpora.labelled import LabelledFiles, LabelledText, read_labelled
 from elman.corpora.lines import BadLines
 from elman.corpora.pairs import Pair, PairFiles, Pairs, read_pairs, references, write_pairs
 from elman.corpora.readers import TextFiles
@@ -14,6 +14,7 @@ from elman.corpora.splits import split_by_key, split_pairs
 from elman.corpora.stream import IdStream
 from elman.corpora.tables import Record, read_records
 from elman.corpora.tagged import Sentence, TaggedFiles, read_tagged, write_tagged
+from elman.corpora.texts import iterate_texts
 from elman.corpora.trees import Tree, iterate_trees, parse_tree
 
 __all__ = [

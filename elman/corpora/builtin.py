@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from elman.corpora.cache import cache_folder
+from elman.corpora.cache import cache_folder, writing_to_cache
 from elman.corpora.dates import date_parts
 from elman.corpora.entities import SIZES, entity_sentences
 from elman.corpora.numbers import number_parts
@@ -76,14 +76,13 @@ def make_files(name: str) -> dict[str, list[Path]]:
     ['test.tsv']
     """
     folder = cache_folder() / "corpora" / name / f"{_made_with(name)}{MADE_VERSION}"
-    if name == "surnames":
-        return {split: [path] for split, path in _surname_files(folder).items()}
-    if name in PAIRS:
-        return {split: [path] for split, path in _pair_files(name, folder).items()}
-    places = {split: folder / f"{split}.conll" for split in SIZES}
-    for split, place in places.items():
-        if not place.is_file():
-            write_tagged(place, entity_sentences(split))
+    with writing_to_cache():
+        if name == "surnames":
+            places = _surname_files(folder)
+        elif name in PAIRS:
+            places = _pair_files(name, folder)
+        else:
+            places = _entity_files(folder)
     return {split: [place] for split, place in places.items()}
 
 
@@ -99,6 +98,14 @@ def _made_with(name: str) -> str:
             f"{name} is made with {maker} (pip install elman[demo]), which is not installed: install it, or choose "
             "another corpus"
         ) from error
+
+
+def _entity_files(folder: Path) -> dict[str, Path]:
+    places = {split: folder / f"{split}.conll" for split in SIZES}
+    for split, place in places.items():
+        if not place.is_file():
+            write_tagged(place, entity_sentences(split))
+    return places
 
 
 def _pair_files(name: str, folder: Path) -> dict[str, Path]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from elman.corpora.builtin import can_make, make_files, python_sources
-from elman.corpora.cache import cache_folder
+from elman.corpora.cache import cache_folder, writing_to_cache
 from elman.corpora.download import Progress, copy_whole, download
 from elman.corpora.entries import CATALOGUE, PYTHON, Corpus, CorpusFile
 from elman.corpora.readers import TextFiles
@@ -121,4 +121,5 @@ def _fetch(entry: Corpus, file: CorpusFile, progress: Progress | None) -> Path:
             f"{entry.name} has no address to download from: put {file.name} ({file.bytes} bytes, sha256 "
             f"{file.sha256[:12]}...) at {target}"
         )
-    return download(file.address, target, file.sha256, progress)
+    with writing_to_cache():
+        return download(file.address, target, file.sha256, progress)

@@ -35,6 +35,8 @@ LABELS = (
     "polarity",
     "type",
 )
+COLUMN_OPTIONS = "-s data.text_column=NAME -s data.label_column=NAME"  # what a user types; a number will do as well
+TEXT_OPTION = "--column "  # the same where there is no label: in `elman predict`
 SAMPLE = 200  # rows that are looked at where there are no names to go by
 
 
@@ -61,9 +63,8 @@ class TableColumns:
         rows: Iterator[tuple[str, list[str]]],
         text: Column = None,
         label: Column = None,
-        labelled: bool = True,
     ) -> Self:
-        """Look at the first rows of a table for what is not given; without `labelled` only for the text."""
+        """Look at the first rows of a table for what is not given."""
         sample = [row for _, row in islice(rows, SAMPLE)]
         if not sample:
             raise UserError(f"{path} holds no rows: give a table with a text and a label in each")
@@ -75,16 +76,44 @@ class TableColumns:
             named_column(names, TEXTS) if text is None else text,
             named_column(names, LABELS) if label is None else label,
         ]
-        if not labelled:
-            return cls(1 if found[0] is None else found[0], None)
         if None in found:
             _rest(path, sample, names, found)
         places = [column_index(path, sample[0], column) for column in found if column is not None]
         if places[0] == places[1]:
-            raise UserError(f"{path}: text and label are the same column {found[0]!r}: name two")
+            raise UserError(f"{path}: text and label are the same column {found[0]!r}: give {COLUMN_OPTIONS}")
         guessed = text is None or label is None
         says = f"{path.name}: the text is column {found[0]!r}, the label is column {found[1]!r} (guessed)"
         return cls(found[0] or 1, found[1], says if guessed else "")
+
+    @classmethod
+    def of_texts(
+        cls, path: Path, rows: Iterator[tuple[str, list[str]]], text: Column = None, usual: Column = None
+    ) -> Self:
+        """The column of the texts alone, in a table that need have no labels: as told, by its name, or the only one.
+
+        `usual` is the column that such tables have had before: a name counts where the table has it, a number where
+        no name tells.
+
+        >>> TableColumns.of_texts(Path("a.csv"), iter([("a.csv:1", ["id", "body"])]))
+        Traceback (most recent call last):
+        elman.errors.UserError: a.csv:1 has 2 columns: say which is the text, such as --column 1
+        """
+        where, first = next(rows, ("", []))
+        if not first:
+            raise UserError(f"{path} holds no rows: give a table with a text in each")
+        if text is not None:
+            column_index(path, first, text)
+            return cls(text, None)
+        if isinstance(usual, str) and usual in first:
+            return cls(usual, None)
+        named = named_column(first, TEXTS)
+        if named is None and len(first) == 2 and (label := named_column(first, LABELS)) is not None:
+            named = first[1 - first.index(label)]
+        if named is not None:
+            return cls(named, None)
+        if len(first) == 1 or (isinstance(usual, int) and usual <= len(first)):
+            return cls(usual if isinstance(usual, int) and len(first) > 1 else 1, None)
+        raise UserError(f"{where} has {len(first)} columns: say which is the text, such as {TEXT_OPTION}1")
 
     def cells(self, path: Path, rows: Iterator[tuple[str, list[str]]]) -> Iterator[tuple[str, str, str]]:
         """Where each row stands, its text and its label; the header is left out."""
@@ -118,9 +147,8 @@ class JsonFields:
         objects: Iterator[tuple[str, dict[str, object]]],
         text: Column = None,
         label: Column = None,
-        labelled: bool = True,
     ) -> Self:
-        """Look at the first object for what is not given; without `labelled` only for the text."""
+        """Look at the first object for what is not given."""
         where, first = next(objects, ("", {}))
         if not first:
             raise UserError(f'{path} holds no objects: write lines such as {{"text": ..., "label": ...}}')
@@ -129,17 +157,39 @@ class JsonFields:
             named_column(names, TEXTS) if text is None else str(text),
             named_column(names, LABELS) if label is None else str(label),
         ]
-        if not labelled:
-            return cls(str(found[0] or "text"), None)
         if len(names) == 2 and found.count(None) == 1:
             found[found.index(None)] = next((name for name in names if name not in found), None)
         if None in found:
-            raise UserError(f"{where} has the fields {', '.join(names)}: say which are meant with text= and label=")
+            raise UserError(f"{where} has the fields {', '.join(names)}: say which are meant with {COLUMN_OPTIONS}")
         for name in found:
             if name not in first:
                 raise UserError(f"{where} has no field {name!r}: {nearest(str(name), names)}")
         says = f"{path.name}: the text is field {found[0]!r}, the label is field {found[1]!r} (guessed)"
         return cls(str(found[0]), str(found[1]), says if text is None or label is None else "")
+
+    @classmethod
+    def of_texts(
+        cls,
+        path: Path,
+        objects: Iterator[tuple[str, dict[str, object]]],
+        text: Column = None,
+        usual: Column = None,
+    ) -> Self:
+        """The field of the texts alone: as told, the `usual` one where the first object has it, by its name, the only.
+
+        >>> JsonFields.of_texts(Path("a.jsonl"), iter([("a.jsonl:1", {"id": 1, "review": "dull"})])).text
+        'review'
+        """
+        where, first = next(objects, ("", {}))
+        if not first:
+            raise UserError(f'{path} holds no objects: write lines such as {{"text": ...}}')
+        names = list(first)
+        found = str(text) if text is not None else str(usual) if str(usual) in first else named_column(names, TEXTS)
+        if found is None and len(names) == 1:
+            found = names[0]
+        if found is None:
+            raise UserError(f"{where} has the fields {', '.join(names)}: say which is the text with {TEXT_OPTION}NAME")
+        return cls(found, None)
 
 
 def _is_header(row: list[str], text: Column, label: Column) -> bool:
@@ -165,7 +215,7 @@ def _rest(path: Path, sample: list[list[str]], names: list[str], found: list[Col
     width = len(sample[0])
     if width != 2:
         shown = f"the columns {', '.join(names)}" if names else f"{width} column{'s' if width > 1 else ''}"
-        raise UserError(f"{path}:1 has {shown}: say which are meant with text= and label=")
+        raise UserError(f"{path}:1 has {shown}: say which are meant with {COLUMN_OPTIONS}")
     if found == [None, None]:
         first, second = (len({row[column] for row in sample}) for column in (0, 1))
         found[:] = (2, 1) if first < second else (1, 2)

@@ -12,6 +12,8 @@ from elman.errors import UserError
 RAW_CHUNK = 1 << 18
 GZIP_MAGIC = b"\x1f\x8b"
 USUAL = "usual ones are utf-8, latin-1, utf-16"
+ENCODING_OPTION = "-s data.encoding="  # what a user types before the name of an encoding, where files are trained on
+HALVES = (b"+2AA-", rb"\ud800")  # half a surrogate pair, as utf-7 and Python's escapes write it
 WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -30,9 +32,21 @@ def check_encoding(encoding: str) -> str:
         is_text = (probe.encode(encoding) * 2).decode(encoding).replace("\ufeff", "") == probe * 2
     except (LookupError, ValueError):
         is_text = False
-    if not is_text:
+    if not is_text or _has_halves(encoding):
         raise UserError(f"{encoding!r} is no encoding of running text; {USUAL}")
     return found
+
+
+def _has_halves(encoding: str) -> bool:
+    """Whether an encoding lets half a surrogate pair through, which is no character and cannot be written again."""
+    for half in HALVES:
+        try:
+            half.decode(encoding).encode("utf-8")
+        except UnicodeEncodeError:
+            return True
+        except UnicodeError:  # these bytes are nothing at all in it
+            continue
+    return False
 
 
 def raw_chunks(path: Path) -> Iterator[bytes]:
@@ -50,29 +64,43 @@ def raw_chunks(path: Path) -> Iterator[bytes]:
         raise UserError(f"no such file: {path}") from error
     except PermissionError as error:
         raise UserError(f"{path} may not be read: change its permissions (chmod u+r)") from error
+    except IsADirectoryError as error:
+        raise UserError(f"{path} is a folder: name a file in it") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def text_chunks(path: Path, chunks: Iterable[bytes], encoding: str) -> Iterator[str]:
-    """Decode the `chunks` of `path`; CRLF becomes LF, other line ends stay."""
+def stream_chunks(stream: BinaryIO, where: Path) -> Iterator[bytes]:
+    """The bytes of an open stream, a line at a time, so that nobody waits for more than that."""
+    try:
+        while chunk := stream.readline(RAW_CHUNK):
+            yield chunk
+    except OSError as error:
+        raise UserError(f"{where} cannot be read: {error.strerror or error}; give a file, or a pipe") from error
+
+
+def text_chunks(path: Path, chunks: Iterable[bytes], encoding: str, option: str = ENCODING_OPTION) -> Iterator[str]:
+    """Decode the `chunks` of `path`; CRLF becomes LF, other line ends stay.
+
+    `option` is what the user types before the name of another encoding.
+    """
     utf8 = codecs.lookup(encoding).name == "utf-8"
     decoder = codecs.getincrementaldecoder("utf-8-sig" if utf8 else encoding)()
     wide = encoding.startswith(("utf-16", "utf-32"))
     line, held = 1, ""
     for chunk in chunks:
         if not wide and b"\0" in chunk:
-            raise UserError(f"{path} looks like a binary file, not text: {_way_out(chunk, utf8)}")
-        text = held + _decode(decoder, chunk, path, line, encoding)
+            raise UserError(f"{path} looks like a binary file, not text: {_way_out(chunk, utf8, option)}")
+        text = held + _decode(decoder, chunk, path, line, encoding, option)
         held = "\r" if text.endswith("\r") else ""  # its LF may stand in the next chunk
         if "\r" in text:
             text = text[: len(text) - len(held)].replace("\r\n", "\n")
         line += text.count("\n")
         yield text
-    yield held + _decode(decoder, b"", path, line, encoding)
+    yield held + _decode(decoder, b"", path, line, encoding, option)
 
 
-def _decode(decoder: codecs.IncrementalDecoder, chunk: bytes, path: Path, line: int, encoding: str) -> str:
+def _decode(decoder: codecs.IncrementalDecoder, chunk: bytes, path: Path, line: int, encoding: str, option: str) -> str:
     try:
         return decoder.decode(chunk, final=not chunk)
     except UnicodeDecodeError as error:
@@ -81,13 +109,13 @@ def _decode(decoder: codecs.IncrementalDecoder, chunk: bytes, path: Path, line: 
         other = "utf-8" if encoding != "utf-8" else "utf-16" if seen.startswith(WIDE_MARKS) else "latin-1"
         raise UserError(
             f"{path}:{line} is not {encoding} (byte 0x{seen[error.start]:02x}): "
-            f"mend the line, or say encoding={other} if the file is that"
+            f"mend the line, or give {option}{other} if the file is that"
         ) from error
     except UnicodeError as error:  # a wide encoding without the mark that tells which of the two it is
-        raise UserError(f"{path} is not {encoding}: {error}; say encoding={encoding}-le or utf-8") from error
+        raise UserError(f"{path} is not {encoding}: {error}; give {option}{encoding}-le or {option}utf-8") from error
 
 
-def _way_out(chunk: bytes, utf8: bool) -> str:
+def _way_out(chunk: bytes, utf8: bool, option: str) -> str:
     if utf8 and chunk.startswith(WIDE_MARKS):
-        return "say encoding=utf-16 if it is that"
+        return f"give {option}utf-16 if it is that"
     return "give a text file"

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from elman.corpora.cache import cache_folder
+from elman.corpora.cache import cache_folder, writing_to_cache
 from elman.corpora.readers import Document, TextFiles
 from elman.corpora.stream import IdStream, MappedIds, offset_dtype, smallest_dtype
 from elman.corpora.tables import Part, Record, RecordFiles
@@ -211,7 +211,8 @@ def _fitted(
     with suppress(UserError):  # missing, or damaged: it can be made again
         return Tokenizer.load(place)
     fitted = fit(tokenizer)
-    fitted.save(place)
+    with writing_to_cache():
+        fitted.save(place)
     return fitted
 
 
@@ -257,7 +258,7 @@ def _numbers(path: Path, count: int, dtype: np.dtype[np.integer]) -> NDArray[np.
 
 def _make(folder: Path, dtype: np.dtype[np.unsignedinteger], write: Callable[["_Writer"], None], labels: int) -> None:
     """Write the folder aside, then move it into place; whoever comes second finds the first one's work."""
-    try:
+    with writing_to_cache():
         folder.parent.mkdir(parents=True, exist_ok=True)
         aside = Path(tempfile.mkdtemp(prefix=f".{folder.name[:8]}.", dir=folder.parent))
         try:
@@ -270,8 +271,6 @@ def _make(folder: Path, dtype: np.dtype[np.unsignedinteger], write: Callable[["_
                 made.rename(folder)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
-    except OSError as error:
-        raise RunError(f"could not write the ids to {folder.parent}: {error.strerror or error}") from error
 
 
 def _write(aside: Path, dtype: np.dtype[np.unsignedinteger], write: Callable[["_Writer"], None], labels: int) -> None:

@@ -11,14 +11,13 @@ folders    a folder a class, each file a text        reviews/
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Literal, get_args
 
 from elman.corpora.columns import JsonFields, TableColumns
 from elman.corpora.decoding import check_encoding
-from elman.corpora.lines import FAIL, BadLines, read_lines
-from elman.corpora.tables import Column, Record, json_objects, json_text, table_kind, table_rows
+from elman.corpora.lines import FAIL, BadLines, first_lines, first_look, read_lines
+from elman.corpora.tables import Column, Record, empty_text, json_objects, json_text, table_kind, table_rows
 from elman.corpora.trees import iterate_trees
 from elman.errors import UserError, nearest
 
@@ -96,11 +95,16 @@ class LabelledFiles:
 
     def _check_options(self, text: Column, label: Column) -> None:
         if self.classes not in get_args(Classes):
-            raise UserError(f"classes={self.classes!r} is none: {nearest(self.classes, get_args(Classes))}")
+            raise UserError(f"data.classes={self.classes!r} is none: {nearest(self.classes, get_args(Classes))}")
         if self.classes == "binary" and self.format != "trees":
-            raise UserError(f"classes=binary is for sentiment trees, and {self.paths[0]} is not one: leave it out")
+            raise UserError(
+                f"-s data.classes=binary is for sentiment trees, and {self.paths[0]} is not one: leave it out"
+            )
         if (text or label) and self.format not in ("csv", "tsv", "jsonl"):
-            raise UserError(f"{self.paths[0]} has no columns: leave text= and label= out, or say format=csv")
+            raise UserError(
+                f"{self.paths[0]} has no columns: leave data.text_column and data.label_column out, "
+                "or give -s data.format=csv"
+            )
 
     def _read(self, bad: BadLines) -> Iterator[tuple[Record, tuple[str, ...]]]:
         """Texts and labels as they stand in the files."""
@@ -151,14 +155,17 @@ class LabelledFiles:
     def _labelled(self, record: Record, labels: tuple[str, ...]) -> LabelledText | None:
         text = record.text.strip()
         if not text:
-            raise UserError(f"{record.where} has an empty text: write one, or remove the line")
+            raise empty_text(record.where)
         if "" in labels:
             raise UserError(f"{record.where} has an empty label: write one, or remove the line")
         if self.classes == "coarse":
             labels = tuple(label.partition(":")[0] for label in labels)
         if self.classes == "binary":
             if labels[0] not in POLARITY:
-                raise UserError(f"{record.where} has the label {labels[0]!r}: classes=binary wants 0 to 4")
+                raise UserError(
+                    f"{record.where} has the label {labels[0]!r} where -s data.classes=binary wants 0 to 4: "
+                    "mend it, or leave the setting out"
+                )
             polarity = POLARITY[labels[0]]
             return None if polarity is None else LabelledText(text, (polarity,), record.where)
         return LabelledText(text, tuple(dict.fromkeys(labels)), record.where)
@@ -179,43 +186,6 @@ def read_labelled(files: LabelledFiles, bad: BadLines = FAIL) -> list[LabelledTe
     return records
 
 
-def iterate_texts(path: Path, text: Column = None, encoding: str = "utf-8", bad: BadLines = FAIL) -> Iterator[Record]:
-    """Texts to be classified, without labels: a column of a table, a field of JSON lines, or the lines themselves.
-
-    An empty text is a bad line, so that nothing is left out unsaid.
-
-    >>> import tempfile
-    >>> place = Path(tempfile.mkdtemp()) / "new.txt"
-    >>> _ = place.write_text("one\\n\\nthree\\n")
-    >>> [record.text for record in iterate_texts(place, bad=BadLines("skip"))]
-    ['one', 'three']
-    """
-    format, lines = _table_format(path), read_lines(path, encoding, bad)
-    columns = None if format is None else _columns(path, format, encoding, text, None, labelled=False)
-    if isinstance(columns, TableColumns):
-        cells = columns.cells(path, table_rows(path, lines, f".{format}", bad))
-        found: Iterator[Record] = (Record(content, None, where) for where, content, _ in cells)
-    elif isinstance(columns, JsonFields):
-        found = _json_records(json_objects(path, lines, bad), columns.text, bad)
-    else:
-        found = (Record(line, None, f"{path}:{number}") for number, line in enumerate(lines, 1))
-    for record in found:
-        if record.text.strip():
-            yield record
-        else:
-            bad(UserError(f"{record.where} has an empty text: remove it, or say on_error=skip"))
-
-
-def _json_records(objects: Iterator[tuple[str, dict[str, object]]], name: str, bad: BadLines) -> Iterator[Record]:
-    for where, value in objects:
-        try:
-            record = Record(json_text(where, value, name), None, where)
-        except UserError as error:
-            bad(error)
-        else:
-            yield record
-
-
 def _json_labels(where: str, value: dict[str, object], name: str) -> str | tuple[str, ...]:
     found = value.get(name)
     if not isinstance(found, list):
@@ -225,14 +195,14 @@ def _json_labels(where: str, value: dict[str, object], name: str) -> str | tuple
     return tuple(str(label).strip() for label in found)
 
 
-def _columns(
-    path: Path, format: Format, encoding: str, text: Column, label: Column, labelled: bool = True
-) -> TableColumns | JsonFields:
-    quiet = BadLines("skip")  # a line that is wrong is spoken of when it is read
-    lines = read_lines(path, encoding, quiet)
-    if format == "jsonl":
-        return JsonFields.find(path, json_objects(path, lines, quiet), text, label, labelled)
-    return TableColumns.find(path, table_rows(path, lines, f".{format}", quiet), text, label, labelled)
+def _columns(path: Path, format: Format, encoding: str, text: Column, label: Column) -> TableColumns | JsonFields:
+    def find(bad: BadLines) -> TableColumns | JsonFields:
+        lines = read_lines(path, encoding, bad)
+        if format == "jsonl":
+            return JsonFields.find(path, json_objects(path, lines, bad), text, label)
+        return TableColumns.find(path, table_rows(path, lines, f".{format}", bad), text, label)
+
+    return first_look(find)
 
 
 def _files(named: list[Path], format: Format | None, encoding: str) -> tuple[list[Path], Format]:
@@ -265,24 +235,22 @@ def _guess_format(paths: list[Path], encoding: str) -> Format:
     (format,) = formats
     if format is not None:
         return format
-    lines = [line for path in paths for line in _first_lines(path, encoding)]
+    lines = [line for path in paths for line in first_lines(path, encoding, FIRST)]
     if lines and all(TREE_LINE.match(line) for line in lines):
         return "trees"
     if lines and all(LABEL_LINE.match(line) for line in lines):
         return "lines"
     if len(paths) > 1:
         return "files"
-    raise UserError(f"{paths[0]} does not show its labels: say format=lines if each line begins with one, or csv, tsv")
+    raise UserError(
+        f"{paths[0]} does not show its labels: say -s data.format=lines if each line begins with one, "
+        "or csv or tsv in the place of lines"
+    )
 
 
 def _table_format(path: Path) -> Format | None:
     formats: dict[str, Format] = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
     return formats.get(table_kind(path))
-
-
-def _first_lines(path: Path, encoding: str) -> list[str]:
-    lines = read_lines(path, encoding, BadLines("skip"))
-    return list(islice((line for line in lines if line.strip()), FIRST))
 
 
 def _class_names(paths: list[Path]) -> dict[str, Path]:

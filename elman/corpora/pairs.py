@@ -9,13 +9,13 @@ cmudict    a word and its sounds                                       cmudict.d
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Literal, get_args
 
 from elman.corpora.cmudict import iterate_pronunciations
 from elman.corpora.decoding import check_encoding
-from elman.corpora.lines import FAIL, BadLines, read_lines
+from elman.corpora.lines import FAIL, BadLines, first_lines, first_look, read_lines
 from elman.corpora.sides import Sides
 from elman.corpora.tables import Column, json_objects, json_text, table_kind, table_rows
 from elman.errors import UserError, nearest
@@ -103,7 +103,9 @@ class PairFiles:
         self.encoding, self.stress = check_encoding(encoding), stress
         self.format = _checked_format(self.paths, format, self.encoding)
         if not stress and self.format != "cmudict":
-            raise UserError(f"stress=false is for pronouncing dictionaries, and {self.paths[0]} is none: leave it out")
+            raise UserError(
+                f"-s data.stress=false is for pronouncing dictionaries, and {self.paths[0]} is none: leave it out"
+            )
         self.sides = self._find_sides(source, target)
 
     @property
@@ -117,18 +119,23 @@ class PairFiles:
             yield Pair(source.strip(), target.strip(), where)
 
     def _find_sides(self, source: Column, target: Column) -> Sides:
-        first, quiet = self.paths[0], BadLines("skip")  # a line that is wrong is spoken of when it is read
+        first = self.paths[0]
         if self.format == "parallel":
             return Sides.of_files(self.paths[:2], source, target)
         if self.format == "jsonl":
-            return Sides.of_objects(first, json_objects(first, self._lines(first, quiet), quiet), source, target)
+            return first_look(
+                lambda bad: Sides.of_objects(first, json_objects(first, self._lines(first, bad), bad), source, target)
+            )
         if self.format in ("csv", "tsv"):
-            return Sides.of_table(first, self._rows(first, quiet), source, target)
+            return first_look(lambda bad: Sides.of_table(first, self._rows(first, bad), source, target))
         if (source, target) in ((None, None), (1, 2)):
             return Sides(1, 2)
         if (source, target) == (2, 1):
             return Sides(2, 1)
-        raise UserError(f"{first} has words in column 1 and sounds in column 2: say source=1 target=2, or 2 and 1")
+        raise UserError(
+            f"{first} has words in column 1 and sounds in column 2: "
+            "give -s data.source=1 -s data.target=2, or the other way round"
+        )
 
     def _lines(self, path: Path, bad: BadLines) -> Iterator[str]:
         return read_lines(path, self.encoding, bad)
@@ -270,7 +277,7 @@ def _named_format(path: Path) -> Format | None:
 
 
 def _has_tabs(path: Path, encoding: str) -> bool:
-    lines = list(islice((line for line in read_lines(path, encoding, BadLines("skip")) if line.strip()), FIRST))
+    lines = first_lines(path, encoding, FIRST)
     return bool(lines) and all("\t" in line for line in lines)
 
 

@@ -17,6 +17,8 @@ LANGUAGE_NAMES = """
     hungarian italian japanese korean norwegian polish portuguese romanian russian spanish swedish turkish
 """
 LANGUAGES = frozenset(LANGUAGE_NAMES.split())
+TEXT = "text"  # what a source without a target may be called too
+SIDE_OPTIONS = "-s data.source=NAME -s data.target=NAME"  # what a user types; a number will do as well
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,9 @@ class Sides:
         found = _filled(first if header else range(1, len(first) + 1), source, target)
         if found is None:
             shown = f"the columns {', '.join(first)}" if header else f"{len(first)} column{'s' * (len(first) > 1)}"
-            raise UserError(f"{path}:1 has {shown}: say which two are meant with source= and target=")
+            raise UserError(f"{path}:1 has {shown}: say which are meant with {SIDE_OPTIONS}")
         if column_index(path, first, found[0]) == column_index(path, first, found[1]):
-            raise UserError(f"{path}: source and target are the same column {found[0]!r}: name two")
+            raise UserError(f"{path}: source and target are the same column {found[0]!r}: give {SIDE_OPTIONS}")
         return cls(*found, _said(path, "column", found) if source is None or target is None else "")
 
     @classmethod
@@ -66,12 +68,12 @@ class Sides:
         given = [None if side is None else str(side) for side in (source, target)]
         found = _filled(list(first), *given)
         if found is None:
-            raise UserError(f"{where} has the fields {', '.join(first)}: say which with source= and target=")
+            raise UserError(f"{where} has the fields {', '.join(first)}: say which with {SIDE_OPTIONS}")
         for name in found:
             if name not in first:
                 raise UserError(f"{where} has no field {name!r}: {nearest(str(name), first)}")
         if found[0] == found[1]:
-            raise UserError(f"{where}: source and target are the same field {found[0]!r}: name two")
+            raise UserError(f"{where}: source and target are the same field {found[0]!r}: give {SIDE_OPTIONS}")
         return cls(*found, _said(path, "field", found) if source is None or target is None else "")
 
     @classmethod
@@ -87,8 +89,61 @@ class Sides:
             return cls(1, 2)
         first, second = places[0] or 3 - (places[1] or 1), places[1] or 3 - (places[0] or 1)
         if first == second:
-            raise UserError(f"source and target are both {paths[first - 1]}: name two files")
+            raise UserError(
+                f"source and target are both {paths[first - 1]}: name two files, or give {_sides_of(endings)}"
+            )
         return cls(first, second)
+
+    @classmethod
+    def of_texts(
+        cls, path: Path, rows: Iterator[tuple[str, list[str]]], text: Column = None, usual: Column = None
+    ) -> Self:
+        """The column of the sources alone, in a table that need have no targets: as told, by its name, or the first.
+
+        `usual` is the column that such tables have had before: a name counts where the table has it, a number where
+        it has so many.
+
+        >>> Sides.of_texts(Path("a.tsv"), iter([("a.tsv:1", ["de", "en"])]), usual="en").source
+        'en'
+        """
+        _, first = next(rows, ("", []))
+        if not first:
+            raise UserError(f"{path} holds no rows: give a table with a source in each")
+        if text is not None:
+            column_index(path, first, text)
+            return cls(text, text)
+        if usual in first or (isinstance(usual, int) and usual <= len(first)):
+            return cls(usual, usual) if usual is not None else cls(1, 1)
+        named = named_column(first, (*(SOURCES if len(first) == 1 else ()), TEXT))
+        if _is_header(first, None, None):
+            named = named_column(first, SOURCES) or first[0]
+        return cls(named or 1, named or 1)
+
+    @classmethod
+    def of_text_objects(
+        cls,
+        path: Path,
+        objects: Iterator[tuple[str, dict[str, object]]],
+        text: Column = None,
+        usual: Column = None,
+    ) -> Self:
+        """The field of the sources alone: as told, the `usual` one where the first object has it, by its name, first.
+
+        >>> Sides.of_text_objects(Path("a.jsonl"), iter([("a.jsonl:1", {"en": "Go.", "fr": "Va !"})])).source
+        'en'
+        """
+        where, first = next(objects, ("", {}))
+        if not first:
+            raise UserError(f'{path} holds no objects: write lines such as {{"source": ...}}')
+        names = list(first)
+        found: str | None = None if text is None else str(text)
+        if found is None:
+            found = str(usual) if str(usual) in first else named_column(names, (*SOURCES, TEXT))
+            guessed = _usual(names) if len(names) > 1 else (names[0], "")
+            found = str(guessed[0]) if found is None and guessed is not None else found
+        if found is None:
+            raise UserError(f"{where} has the fields {', '.join(names)}: say which is the source with --column NAME")
+        return cls(found, found)
 
     def cells(self, path: Path, rows: Iterator[tuple[str, list[str]]]) -> Iterator[tuple[str, str, str]]:
         """Where each row stands, its source and its target; the header is left out."""
@@ -147,8 +202,20 @@ def _file_number(paths: Sequence[Path], endings: list[str], side: Column) -> int
     if side is None or (isinstance(side, int) and 1 <= side <= len(paths)):
         return side
     if side not in endings:
-        raise UserError(f"neither {paths[0]} nor {paths[-1]} is the side {side!r}: {nearest(str(side), endings)}")
+        raise UserError(
+            f"neither {paths[0]} nor {paths[-1]} is the side {side!r} that the recipe names: give {_sides_of(endings)}"
+        )
     return endings.index(side) + 1
+
+
+def _sides_of(endings: Sequence[str]) -> str:
+    """What to type so that the first of two parallel files is the source: by how they end, where that tells them.
+
+    >>> _sides_of(["fr", "en"])
+    '-s data.source=fr -s data.target=en'
+    """
+    first, second = endings if len(set(endings)) == 2 and all(endings) else ("1", "2")
+    return f"-s data.source={first} -s data.target={second}"
 
 
 def _said(path: Path, what: str, found: tuple[str | int, str | int]) -> str:

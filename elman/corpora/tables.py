@@ -236,10 +236,32 @@ def json_objects(path: Path, lines: Iterator[str], bad: BadLines = FAIL) -> Iter
         except (ValueError, RecursionError) as error:
             bad(UserError(f"{where} is not JSON: {error}"))
             continue
-        if isinstance(value, dict):
+        if "\\u" in line and (half := _half_pair(value)) is not None:
+            bad(UserError(f"{where} has half a surrogate pair (\\u{half:x}), which is no character: mend the line"))
+        elif isinstance(value, dict):
             yield where, value
         else:
             bad(UserError(f'{where} is not a JSON object: write one such as {{"text": ...}}'))
+
+
+def _half_pair(value: object) -> int | None:
+    """Half a surrogate pair in some text of a JSON value: it can be escaped, but is no character to work with."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError as error:
+        return ord(error.object[error.start])
+    except RecursionError:  # far too deep for anything that is read from it
+        return None
+    return None
+
+
+def empty_text(where: str) -> UserError:
+    """What is said of a record without a text, wherever records are read.
+
+    >>> str(empty_text("a.csv:7"))
+    'a.csv:7 has an empty text: write one, or remove the line'
+    """
+    return UserError(f"{where} has an empty text: write one, or remove the line")
 
 
 def _table(

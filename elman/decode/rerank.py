@@ -67,6 +67,8 @@ def tune(
     search = _LineSearch(_Pool(features, names), quality, points)
     first = np.array([start[name] for name in names], dtype=np.float64)  # F
     scale = 1 / np.maximum(np.abs(search.pool.values).mean(axis=(0, 1), where=search.pool.there[..., None]), 1e-9)
+    if seed < 0:
+        raise UserError(f"seed must be an integer from 0, not {seed}")
     draws = np.random.default_rng(seed).uniform(-1, 1, (restarts, len(names))) * scale  # so that each counts alike
     best = max((search.climb(weights, rounds) for weights in [first, *draws]), key=lambda found: found[1])
     size = np.abs(best[0]).sum() or 1.0

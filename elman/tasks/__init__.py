@@ -92,11 +92,23 @@ def load(folder: Path | str, task: str | None = None) -> Any:
         return find_task(config.task, f"{folder} holds a model for the").Model.load(folder)
 
 
-def evaluate(model: Any, data: Paths, *, baselines: bool = True, data_dir: Path | str | None = None) -> dict[str, Any]:
-    """Score a model, or that of a folder, as `elman evaluate` does: for each file its scores, and the baselines'."""
+def evaluate(
+    model: Any,
+    data: Paths,
+    *,
+    baselines: bool = True,
+    data_dir: Path | str | None = None,
+    settings: Settings = (),
+) -> dict[str, Any]:
+    """Score a model, or that of a folder, as `elman evaluate` does: for each file its scores, and the baselines'.
+
+    The files are read as those that the model learned from; `settings` say where they differ, as
+    `{"data.encoding": "latin-1"}`.
+    """
     found = load(model) if isinstance(model, Path | str) else model
     where = Path(data_dir) if data_dir is not None else None
-    report = TASKS[task_of(found)].evaluate(found, full_names(data), baselines=baselines, data_dir=where)
+    task = TASKS[task_of(found)]
+    report = task.evaluate(found, full_names(data), baselines=baselines, data_dir=where, settings=settings)
     assert isinstance(report, dict)
     return report
 

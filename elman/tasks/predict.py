@@ -13,9 +13,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-from elman.corpora.decoding import check_encoding
 from elman.corpora.lines import BadLines, OnError
 from elman.errors import UserError
 
@@ -50,6 +49,17 @@ class Predictor(Protocol):
         """The lines to print for the records in `lines`."""
 
 
+def trained_with(recipe: Any, key: str) -> str | None:
+    """What the data section of a model's recipe says, None where it says nothing.
+
+    >>> trained_with({"data": {"text_column": "review"}}, "text_column"), trained_with({}, "text_column")
+    ('review', None)
+    """
+    data = recipe.get("data") if isinstance(recipe, dict) else None
+    value = data.get(key) if isinstance(data, dict) else None
+    return None if value is None else str(value)
+
+
 class BadRecords(BadLines):
     """Counts and reports a line once, however much is wrong with it: one that cannot be decoded is empty as well.
 
@@ -68,20 +78,3 @@ class BadRecords(BadLines):
         if place is None or place.group() != self._last:
             super().__call__(error)
         self._last = place.group() if place is not None else ""
-
-
-def stream_lines(stream: BinaryIO, where: Path, encoding: str, bad: BadLines) -> Iterator[str]:
-    """The lines of an open stream such as standard input, without their ends, each as soon as it is there.
-
-    >>> from io import BytesIO
-    >>> list(stream_lines(BytesIO(b"one\\r\\nt\\xffo\\n"), Path("-"), "utf-8", BadLines("skip")))
-    ['one', '']
-    """
-    encoding = check_encoding(encoding)
-    for number, raw in enumerate(stream, 1):
-        try:
-            line = raw.rstrip(b"\r\n").decode(encoding)
-        except UnicodeDecodeError as error:
-            bad(UserError(f"{where}:{number} is not {encoding} (byte 0x{raw[error.start]:02x}): mend the line"))
-            line = ""
-        yield line.removeprefix("\ufeff") if number == 1 else line

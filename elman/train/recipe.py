@@ -223,15 +223,20 @@ def known_keys(kind: type[BaseModel], prefix: str = "") -> list[str]:
 
 def differences(old: Section, new: Section) -> list[str]:
     """What changed between two recipes, as `key: old -> new`."""
-    before, after = _flatten(old.model_dump()), _flatten(new.model_dump())
+    before, after = flatten(old.model_dump()), flatten(new.model_dump())
     return [f"{key}: {before[key]!r} -> {after[key]!r}" for key in before if before[key] != after.get(key)]
 
 
-def _flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The values of nested tables by their dotted keys.
+
+    >>> flatten({"model": {"hidden": 64}})
+    {'model.hidden': 64}
+    """
     flat: dict[str, Any] = {}
     for key, value in table.items():
         if isinstance(value, Mapping):
-            flat |= _flatten(value, f"{prefix}{key}.")
+            flat |= flatten(value, f"{prefix}{key}.")
         else:
             flat[f"{prefix}{key}"] = value
     return flat

@@ -8,12 +8,13 @@ from unittest.mock import patch
 from elman.cli.main import run
 
 
-def invoke(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
+def invoke(*arguments: str, stdin: str | bytes = "") -> tuple[int, str, str]:
     """Run `elman` as its entry point does; returns exit code, standard output, standard error."""
     out, error = io.StringIO(), io.StringIO()
+    given = io.BytesIO(stdin if isinstance(stdin, bytes) else stdin.encode())
     with (
         patch.object(sys, "argv", ["elman", *arguments]),
-        patch.object(sys, "stdin", io.StringIO(stdin)),
+        patch.object(sys, "stdin", io.TextIOWrapper(given, "utf-8")),
         redirect_stdout(out),
         redirect_stderr(error),
     ):

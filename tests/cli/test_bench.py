@@ -86,3 +86,17 @@ def test_without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
         code, out, error = invoke("bench", what)
         assert (code, out) == (2, "")
         assert "no compiler was found" in error
+
+
+@compiled
+@pytest.mark.parametrize(("command", "package"), [("streaming", "onnxruntime"), ("layers", "jax")])
+def test_a_peer_that_is_broken_does_not_end_it(monkeypatch: pytest.MonkeyPatch, command: str, package: str) -> None:
+    def fail(name: str) -> None:
+        if name == package:
+            raise RuntimeError("built for another machine")
+
+    monkeypatch.setattr(machine, "import_module", fail)
+    monkeypatch.setattr(machine, "installed", lambda name: "1.0")
+    code, out, error = invoke("bench", command, *TINY)
+    assert code == 0, error
+    assert f"was not measured: {package} is installed, but cannot be imported (RuntimeError: built for" in out

@@ -118,7 +118,7 @@ def test_the_parts_of_a_label_and_the_grades_of_trees(tmp_path: Path) -> None:
         ("a.jsonl", '{"text": "a", "label": [{}]}\n', {}, r"a\.jsonl:1 has a label that is no word"),
         ("a.jsonl", '{"a": 1, "b": 2, "c": 3}\n', {}, "fields a, b, c: say which"),
         ("a.jsonl", "\n", {}, "holds no objects"),
-        ("a.txt", "just words here\n", {}, "does not show its labels: say format=lines"),
+        ("a.txt", "just words here\n", {}, "does not show its labels: say -s data.format=lines"),
         ("a.txt", "A:b c\nA:b\n", {"format": "lines"}, r"a\.txt:2 has an empty text"),
         ("a.txt", "(2 (2 a)\n", {"format": "trees"}, r"a\.txt:1 ends with 1 bracket still open"),
         ("a.txt", "(9 (2 a))\n", {"classes": "binary"}, r"a\.txt:1 has the label '9'"),

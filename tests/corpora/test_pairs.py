@@ -59,7 +59,7 @@ def test_different_lengths_are_refused_with_the_longer_and_by_how_much(parallel:
 
 
 def test_a_file_that_is_neither_side_is_named(parallel: list[Path]) -> None:
-    with pytest.raises(UserError, match=r"is the side 'fr': known are: de, en"):
+    with pytest.raises(UserError, match=r"is the side 'fr' that .*: give -s data\.source=de -s data\.target=en"):
         PairFiles(parallel, source="fr")
     with pytest.raises(UserError, match="source and target are both"):
         PairFiles(parallel, source="de", target=1)

@@ -169,5 +169,5 @@ def test_usual_encodings_are_taken(tmp_path: Path, name: str) -> None:
 
 def test_a_wide_text_without_its_mark(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes("text".encode("utf-16-le"))
-    with pytest.raises(UserError, match="say encoding=utf-16-le"):
+    with pytest.raises(UserError, match=r"give -s data\.encoding=utf-16-le"):
         list(TextFiles(tmp_path / "a.txt", encoding="utf-16").blocks())

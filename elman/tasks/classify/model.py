@@ -25,7 +25,7 @@ from elman.tasks.classify.network import ClassifierNetwork, build_network
 from elman.tasks.classify.scoring import THRESHOLD
 from elman.tasks.classify.settings import ModelSettings, TextSettings
 from elman.tasks.compiled import CompiledModel
-from elman.tasks.predict import PredictOptions
+from elman.tasks.predict import PredictOptions, trained_with
 from elman.tasks.texts import TextRecord, read_texts
 
 TASK = "classify"
@@ -166,7 +166,7 @@ class TextClassifier(CompiledModel[CompiledClassifier]):
     def predict_lines(self, lines: Iterable[str], options: PredictOptions) -> Iterator[str]:
         """A line for each text in `lines`, in their order; what the lines are is for the options to say."""
         found = in_order(
-            read_texts(lines, options),
+            read_texts(lines, options, trained_with(self.recipe, "text_column")),
             lambda record: len(record.text),
             lambda batch: self.predict([record.text for record in batch]),
             batch_size=options.window,  # `scores` cuts by the number of tokens

@@ -27,23 +27,24 @@ from elman.tasks.classify.network import build_network
 from elman.tasks.classify.report import evaluate_model, write_report
 from elman.tasks.classify.scoring import quick_scores, targets_of
 from elman.tasks.classify.settings import ClassifyRecipe
+from elman.tasks.reading import told
 from elman.tasks.recipes import check_named, load_recipe
 from elman.tasks.run import open_folder, prepare_folder, run_facts, run_folder
 from elman.text.vocabulary import tell_unknown
 from elman.train import Loss, Reporter, Trainer, seed_everything
 from elman.train.length import settle_length
-from elman.train.recipe import parse
+from elman.train.recipe import Settings, parse
 
 WATCHED = 2000  # training texts that are scored now and then where nothing is held out
 
 
-def read_recipe(source: Path | str | None = None, overrides: Iterable[str] = ()) -> ClassifyRecipe:
+def read_recipe(source: Path | str | None = None, settings: Settings = ()) -> ClassifyRecipe:
     """A recipe from a file, or by the name of one that comes with Elman, with settings laid over it.
 
     >>> read_recipe(None, ["model.pooling=attention"]).model.pooling
     'attention'
     """
-    return load_recipe(ClassifyRecipe, source, overrides)
+    return load_recipe(ClassifyRecipe, source, settings)
 
 
 @dataclass(repr=False)
@@ -227,7 +228,12 @@ def _describe(task: ClassifyTask) -> str:
 
 
 def evaluate(
-    model: TextClassifier, paths: Iterable[Path | str], *, baselines: bool = True, data_dir: Path | None = None
+    model: TextClassifier,
+    paths: Iterable[Path | str],
+    *,
+    baselines: bool = True,
+    data_dir: Path | None = None,
+    settings: Settings = (),
 ) -> dict[str, Any]:
     """Score each of `paths`, a file or a folder of labelled texts, beside the baselines.
 
@@ -236,7 +242,7 @@ def evaluate(
     recipe = parse(ClassifyRecipe, model.recipe, where="the model's config.json")
     sets: dict[str, Texts] = {}
     for path in paths:
-        records = read_labelled(labelled_files(recipe.data, [Path(path)]))
+        records = read_labelled(labelled_files(told(recipe, settings).data, [Path(path)]))
         check_known(records, model.labels)
         check_single(records, model.several)
         sets[str(path)] = records

@@ -24,22 +24,23 @@ from elman.tasks.language.network import build_network
 from elman.tasks.language.report import evaluate_model, write_report
 from elman.tasks.language.scoring import Reading, hidden_and_targets
 from elman.tasks.language.settings import LanguageRecipe
+from elman.tasks.reading import told
 from elman.tasks.recipes import check_named, load_recipe
 from elman.tasks.run import open_folder, run_facts, run_folder
 from elman.text import Tokenizer
 from elman.text.vocabulary import tell_unknown
 from elman.train import Loss, Reporter, Trainer, seed_everything
 from elman.train.length import settle_length
-from elman.train.recipe import parse
+from elman.train.recipe import Settings, parse
 
 
-def read_recipe(source: Path | str | None = None, overrides: Iterable[str] = ()) -> LanguageRecipe:
+def read_recipe(source: Path | str | None = None, settings: Settings = ()) -> LanguageRecipe:
     """A recipe from a file, or by the name of one that comes with Elman, with settings laid over it.
 
     >>> read_recipe(None, ["model.hidden=64"]).model.hidden
     64
     """
-    return load_recipe(LanguageRecipe, source, overrides)
+    return load_recipe(LanguageRecipe, source, settings)
 
 
 class LanguageTask:
@@ -232,14 +233,21 @@ def _describe(task: LanguageTask) -> str:
 
 
 def evaluate(
-    model: LanguageModel, paths: Iterable[Path | str], *, baselines: bool = True, data_dir: Path | None = None
+    model: LanguageModel,
+    paths: Iterable[Path | str],
+    *,
+    baselines: bool = True,
+    data_dir: Path | None = None,
+    settings: Settings = (),
 ) -> dict[str, Any]:
     """Score each of `paths`, a text or a folder of texts, beside the baselines.
 
     The n-grams are counted on the text that the model was trained on, if that is still there; else `note` says why not.
     """
     recipe = parse(LanguageRecipe, model.recipe, where="the model's config.json")
-    texts = {str(path): encode_file([Path(path)], recipe, model.tokenizer, model.labels) for path in paths}
+    texts = {
+        str(path): encode_file([Path(path)], told(recipe, settings), model.tokenizer, model.labels) for path in paths
+    }
     train, note = None, ""
     if baselines and recipe.baseline.order and recipe.model.kind != "ngram":
         try:

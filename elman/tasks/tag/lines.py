@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from elman.corpora.examples import in_order
+from elman.corpora.tagged import DocumentMark
 from elman.tasks.predict import PredictOptions
-from elman.tasks.tag.records import read_sentences
+from elman.tasks.tag.records import UNKNOWN, Trained, read_sentences
 from elman.tasks.tag.tagging import Tagging
 
 COLOURS = (31, 32, 33, 34, 35, 36, 91, 92, 93, 94, 95, 96)
@@ -13,18 +15,33 @@ Work = Callable[[Sequence[Tagging]], Sequence[Tagging]]
 Show = Callable[[Tagging], Iterator[str]]
 
 
-def tag_lines(work: Work, kinds: Sequence[str], lines: Iterable[str], options: PredictOptions) -> Iterator[str]:
+def tag_lines(
+    work: Work, kinds: Sequence[str], lines: Iterable[str], options: PredictOptions, trained: Trained = UNKNOWN
+) -> Iterator[str]:
     """The lines to print, in the order in which the sentences came.
 
-    `work` puts the tags in, of `options.window` sentences at a time; `kinds` are what a colour is for.
+    `work` puts the tags in, of `options.window` sentences at a time; `kinds` are what a colour is for. A line that
+    says where a document begins is printed as it stands; among JSON objects there is no place for it.
     """
     show = json_lines if options.as_json else coloured(kinds) if options.colour else columns
-    sentences = read_sentences(lines, options)
+    found = read_sentences(lines, options, trained)
     # One call for the whole window: `work` makes batches by length itself.
-    for _, tagging in in_order(
-        sentences, lambda sentence: len(sentence.tokens), work, batch_size=options.window, window=options.window
-    ):
-        yield from show(tagging)
+    for _, tagging in in_order(found, _length, partial(_work, work), batch_size=options.window, window=options.window):
+        if isinstance(tagging, Tagging):
+            yield from show(tagging)
+        elif not options.as_json:
+            yield from (tagging.line, "")
+
+
+def _length(found: Tagging | DocumentMark) -> int:
+    return len(found.tokens) if isinstance(found, Tagging) else 0
+
+
+def _work(work: Work, found: Sequence[Tagging | DocumentMark]) -> list[Tagging | DocumentMark]:
+    """Tags for the sentences; the marks between them stay as they are."""
+    sentences = [one for one in found if isinstance(one, Tagging)]
+    tagged = iter(work(sentences) if sentences else [])
+    return [next(tagged) if isinstance(one, Tagging) else one for one in found]
 
 
 def columns(tagging: Tagging) -> Iterator[str]:

@@ -30,6 +30,7 @@ from elman.tasks.tag.batch import Batch, Ints, make_batch
 from elman.tasks.tag.compiled import CompiledTagger
 from elman.tasks.tag.lines import tag_lines
 from elman.tasks.tag.network import TagNetwork, build_network
+from elman.tasks.tag.records import Trained
 from elman.tasks.tag.settings import ModelSettings
 from elman.tasks.tag.tagging import Tagging, cut, join, with_spans
 from elman.text.spelling import Speller
@@ -158,7 +159,7 @@ class TagModel(CompiledModel[CompiledTagger]):
     def predict_lines(self, lines: Iterable[str], options: PredictOptions) -> Iterator[str]:
         """What `elman predict` prints for lines of raw text, of columns, or of JSON."""
         kinds = self.tags if self.scheme is None else sorted({split_tag(tag)[1] for tag in self.tags if tag != OUTSIDE})
-        return tag_lines(self.tag, kinds, lines, options)
+        return tag_lines(self.tag, kinds, lines, options, Trained.by(self.recipe))
 
     def tag(self, cuts: Sequence[Tagging]) -> list[Tagging]:
         """The same sentences with their tags and spans."""

@@ -2,25 +2,57 @@
 
 txt       a raw text a line
 jsonl     an object a line, with a raw text in `text` or ready tokens in `tokens`
-conll     a token a line, an empty line between sentences
+conll     a token a line, an empty line between sentences; `-DOCSTART-` lines are no sentences, and come as they stand
 conllu    the same, ten columns; lines of multiword tokens and empty nodes are passed over
 """
 
-import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from elman.corpora.tables import json_objects
+from elman.corpora.tagged import DOCUMENT, DocumentMark, SentenceReader
 from elman.errors import UserError, nearest
-from elman.tasks.predict import PredictOptions
+from elman.tasks.predict import PredictOptions, trained_with
 from elman.tasks.tag.tagging import Tagging, cut, join
 
-FORMATS = {"txt": "txt", "jsonl": "jsonl", "ndjson": "jsonl", "conll": "conll", "conllu": "conllu"}
-NO_TOKEN = re.compile(r"#|\d+[-.]\d+\t")  # of CoNLL-U
+Format = Literal["txt", "jsonl", "conll", "conllu"]
+FORMATS: dict[str, Format] = {
+    "txt": "txt",
+    "jsonl": "jsonl",
+    "ndjson": "jsonl",
+    "conll": "conll",
+    "tsv": "conll",
+    "conllu": "conllu",
+}
+OPTION = "--column "
 
 
-def read_sentences(lines: Iterable[str], options: PredictOptions) -> Iterator[Tagging]:
+@dataclass(frozen=True)
+class Trained:
+    """How the sentences that a model was trained on were written, as far as those to be tagged may be so too."""
+
+    token_column: str | None = None
+    comments: bool = False
+
+    @classmethod
+    def by(cls, recipe: dict[str, Any]) -> "Trained":
+        """As a model's recipe says.
+
+        >>> Trained.by({"data": {"comments": True}})
+        Trained(token_column=None, comments=True)
+        """
+        return cls(trained_with(recipe, "token_column"), trained_with(recipe, "comments") == "True")
+
+
+UNKNOWN = Trained()  # nothing is known of it, so it was written as usual
+
+
+def read_sentences(
+    lines: Iterable[str], options: PredictOptions, trained: Trained = UNKNOWN
+) -> Iterator[Tagging | DocumentMark]:
     """The sentences in `lines`; what holds no token is a bad line, so that nothing is left out unsaid.
 
     >>> [sentence.tokens for sentence in read_sentences(["Hi there!", "Bye"], PredictOptions())]
@@ -29,24 +61,22 @@ def read_sentences(lines: Iterable[str], options: PredictOptions) -> Iterator[Ta
     >>> [sentence.text for sentence in read_sentences(["Ada O", "sings O", "", "Yes O"], columns)]
     ['Ada sings', 'Yes']
     """
-    format = _format(options)
-    if format.startswith("conll"):
-        return _columns(lines, options, conllu=format == "conllu")
+    given, lines = options.format or "txt", iter(lines)
+    format = FORMATS.get(given)
+    if format is None and Path(options.where).suffix.lower() != f".{given}":
+        raise UserError(f"there is no format {given!r} for sentences: {nearest(given, FORMATS)}")
+    if format in (None, "txt") and (first := next(lines, None)) is not None:
+        lines = chain([first], lines)
+        # An ending that says nothing of it is taken for raw text, unless the first line can be nothing but columns.
+        format = "conll" if first.lstrip("\ufeff").startswith(DOCUMENT) else "txt"
     if format == "jsonl":
-        return _objects(lines, options)
-    if options.column is not None:
-        raise UserError(f"{options.where} has no columns: leave --column out, or say --format conll")
-    return _texts(lines, options)
-
-
-def _format(options: PredictOptions) -> str:
-    """How the lines are written; a file's ending that says nothing of it is taken for raw text."""
-    given = options.format or "txt"
-    if given in FORMATS:
-        return FORMATS[given]
-    if Path(options.where).suffix.lower() == f".{given}":
-        return "txt"
-    raise UserError(f"there is no format {given!r} for sentences: {nearest(given, FORMATS)}")
+        yield from _objects(lines, options, trained)
+    elif format == "conll" or format == "conllu":
+        yield from _columns(lines, options, trained, format)
+    elif options.column is not None:
+        raise UserError(f"{options.where} has no columns: leave --column out, or give --format conll")
+    else:
+        yield from _texts(lines, options)
 
 
 def _texts(lines: Iterable[str], options: PredictOptions) -> Iterator[Tagging]:
@@ -55,48 +85,36 @@ def _texts(lines: Iterable[str], options: PredictOptions) -> Iterator[Tagging]:
         if sentence.tokens:
             yield sentence
         else:
-            options.bad(UserError(f"{options.where}:{number} has no tokens to tag: write some, or leave the line out"))
+            options.bad(UserError(f"{options.where}:{number} has no tokens to tag: write some, or remove the line"))
 
 
-def _objects(lines: Iterable[str], options: PredictOptions) -> Iterator[Tagging]:
-    names = ("tokens", "text") if options.column is None else (options.column,)
-    for where, value in json_objects(options.where, iter(lines), options.bad):
+def _objects(lines: Iterator[str], options: PredictOptions, trained: Trained) -> Iterator[Tagging]:
+    """Objects with ready tokens as training reads them, and besides those with a raw text."""
+    usual = trained.token_column if trained.token_column and not trained.token_column.isdecimal() else "tokens"
+    names = (usual, "text") if options.column is None else (options.column,)
+    for where, value in json_objects(options.where, lines, options.bad):
+        name = next((name for name in names if name in value), None)
         try:
-            yield _sentence(where, value, names)
+            if name is None:
+                raise UserError(f"{where} has no field {' or '.join(map(repr, names))}: {nearest(names[0], value)}")
+            if isinstance(found := value.get(name), str):
+                sentence = cut(found)
+            else:
+                sentence = join(SentenceReader("jsonl", token=name, tagged=False).sentence(where, value).tokens)
+            if not sentence.tokens:
+                raise UserError(f"{where} has no tokens to tag: write some, or remove the line")
         except UserError as error:
             options.bad(error)
+        else:
+            yield sentence
 
 
-def _sentence(where: str, value: dict[str, Any], names: tuple[str, ...]) -> Tagging:
-    found = next((value[name] for name in names if name in value), None)
-    if found is None:
-        raise UserError(f"{where} has no field {' or '.join(map(repr, names))}: {nearest(names[0], value)}")
-    is_list = isinstance(found, list) and all(isinstance(token, str) and token for token in found)
-    if not is_list and not isinstance(found, str):
-        raise UserError(f"{where} has neither a text nor a list of tokens where it should: write one of them")
-    sentence = join(found) if is_list else cut(found)
-    if not sentence.tokens:
-        raise UserError(f"{where} has no tokens to tag: write some, or leave the line out")
-    return sentence
-
-
-def _columns(lines: Iterable[str], options: PredictOptions, conllu: bool) -> Iterator[Tagging]:
+def _columns(
+    lines: Iterable[str], options: PredictOptions, trained: Trained, format: Literal["conll", "conllu"]
+) -> Iterator[Tagging | DocumentMark]:
     """A sentence with a bad line is left out as a whole."""
-    column = options.column or ("2" if conllu else "1")
-    if not column.isdecimal() or int(column) < 1:
-        raise UserError(f"columns of a CoNLL file are numbers from 1, not {column!r}")
-    tokens: list[str] | None = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            if tokens:
-                yield join(tokens)
-            tokens = []
-        elif not (conllu and NO_TOKEN.match(line)) and tokens is not None:
-            cells = line.strip().split("\t") if "\t" in line else line.split()
-            if int(column) <= len(cells):
-                tokens.append(cells[int(column) - 1])
-            else:
-                tokens = None
-                options.bad(UserError(f"{options.where}:{number} has no column {column}: mend the line"))
-    if tokens:
-        yield join(tokens)
+    usual = trained.token_column if trained.token_column and trained.token_column.isdecimal() else None
+    column = options.column or usual
+    reader = SentenceReader(format, token=column, comments=trained.comments, tagged=False, option=OPTION)
+    for found in reader.read(options.where, lines, options.bad):
+        yield found if isinstance(found, DocumentMark) else join(found.tokens)

@@ -15,6 +15,7 @@ from elman.corpora.examples import ExampleBatches, fingerprint
 from elman.corpora.tagged import Sentence
 from elman.metrics.lexicon import MostFrequentTag
 from elman.metrics.spans import Scheme, convert
+from elman.tasks.reading import told
 from elman.tasks.recipes import load_recipe
 from elman.tasks.run import open_folder, run_facts, run_folder
 from elman.tasks.tag.batch import Batch, Ints, make_batch
@@ -29,16 +30,16 @@ from elman.text.vectors import WordVectors, read_vectors
 from elman.text.vocabulary import tell_unknown
 from elman.train import Loss, Reporter, Trainer, seed_everything
 from elman.train.length import settle_length
-from elman.train.recipe import parse
+from elman.train.recipe import Settings, parse
 
 
-def read_recipe(source: Path | str | None = None, overrides: Iterable[str] = ()) -> TagRecipe:
+def read_recipe(source: Path | str | None = None, settings: Settings = ()) -> TagRecipe:
     """A recipe from a file, or by the name of one that comes with Elman, with settings laid over it.
 
     >>> read_recipe(None, ["model.crf=true"]).model.crf
     True
     """
-    return load_recipe(TagRecipe, source, overrides)
+    return load_recipe(TagRecipe, source, settings)
 
 
 class TagTask:
@@ -196,13 +197,20 @@ def _describe(task: TagTask) -> str:
 
 
 def evaluate(
-    model: TagModel, paths: Iterable[Path | str], *, baselines: bool = True, data_dir: Path | None = None
+    model: TagModel,
+    paths: Iterable[Path | str],
+    *,
+    baselines: bool = True,
+    data_dir: Path | None = None,
+    settings: Settings = (),
 ) -> dict[str, Any]:
     """Score each of `paths`, a file of tagged sentences, beside the baseline that the model's folder holds."""
     recipe = parse(TagRecipe, model.recipe, where="the model's config.json")
     notes: list[str] = []
     parts = {
-        str(path): settle(read_files(recipe.data, [Path(path)]), model.scheme, Path(path).name, notes.append)
+        str(path): settle(
+            read_files(told(recipe, settings).data, [Path(path)]), model.scheme, Path(path).name, notes.append
+        )
         for path in paths
     }
     report = evaluate_model(model, parts, strict=recipe.report.strict, baselines=baselines)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from elman.corpora.examples import in_order
+from elman.corpora.texts import PAIRED
 from elman.errors import UserError
-from elman.tasks.predict import PredictOptions
+from elman.tasks.predict import PredictOptions, trained_with
 from elman.tasks.texts import TextRecord, read_texts
 from elman.tasks.translate.batch import Ints
 from elman.tasks.translate.search import Search
@@ -34,9 +35,10 @@ def translate_lines(
     search.control(model.sides)  # what no line can have is said before the first is read
     if search.n_best > 1 and search.alignments and not options.as_json:
         raise UserError("the alignment is that of the best translation: leave n_best out, or ask for JSON")
+    usual = trained_with(model.recipe, "source")
     watch, work = _Watch(model, options), translate or model.translate
     found = in_order(
-        _asked_of(model, read_texts(lines, options), search, options, watch),
+        _asked_of(model, read_texts(lines, options, usual, PAIRED), search, options, watch),
         lambda item: len(item[0].text),
         lambda batch: work([record.text for record, _ in batch], [asked for _, asked in batch]),
         batch_size=options.window,  # the model cuts by the number of tokens

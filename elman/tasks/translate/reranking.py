@@ -6,6 +6,7 @@ from typing import Any
 
 from elman.corpora.pairs import read_pairs
 from elman.errors import UserError
+from elman.tasks.reading import told
 from elman.tasks.translate.channel import NoisyChannel
 from elman.tasks.translate.data import pair_files
 from elman.tasks.translate.scoring import lines_of, written_scores
@@ -14,18 +15,24 @@ from elman.train.recipe import parse
 
 
 def rerank_report(
-    channel: NoisyChannel, *, dev: Sequence[Path] = (), test: Sequence[Path] = (), seed: int = 0
+    channel: NoisyChannel,
+    *,
+    dev: Sequence[Path] = (),
+    test: Sequence[Path] = (),
+    seed: int = 0,
+    settings: Sequence[str] = (),
 ) -> dict[str, Any]:
     """BLEU of the translator and of the channel, whose weights are tuned on `dev` where that is given.
 
-    The translator is used as it is by itself, with its own beam.
+    The translator is used as it is by itself, with its own beam. The files are read as those that it learned from;
+    `settings` say where they differ, as `data.encoding=latin-1`.
     """
     recipe = parse(TranslateRecipe, channel.model.recipe, where="the model's config.json")
     report: dict[str, Any] = {}
     for name, paths in (("dev", dev), ("test", test)):
         if not paths:
             continue
-        lines = lines_of(read_pairs(pair_files(recipe.data, paths)).pairs, recipe.report)
+        lines = lines_of(read_pairs(pair_files(told(recipe, settings).data, paths)).pairs, recipe.report)
         sources, right = lines["sources"], lines["references"]
         candidates = channel.candidates(sources)
         if name == "dev":

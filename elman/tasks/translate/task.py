@@ -15,6 +15,7 @@ import torch
 from elman.corpora.examples import ExampleBatches, fingerprint
 from elman.corpora.pairs import Pair, read_pairs
 from elman.errors import UserError
+from elman.tasks.reading import told
 from elman.tasks.recipes import check_named, load_recipe
 from elman.tasks.run import open_folder, run_facts, run_folder
 from elman.tasks.translate.batch import Batch, Ints, make_batch
@@ -32,13 +33,13 @@ from elman.train.length import settle_length
 from elman.train.recipe import EPOCHS, parse
 
 
-def read_recipe(source: Path | str | None = None, overrides: Iterable[str] = ()) -> TranslateRecipe:
+def read_recipe(source: Path | str | None = None, settings: Settings = ()) -> TranslateRecipe:
     """A recipe from a file, or by the name of one that comes with Elman, with settings laid over it.
 
     >>> read_recipe(None, ["model.attention=additive"]).model.attention
     'additive'
     """
-    return load_recipe(TranslateRecipe, source, overrides)
+    return load_recipe(TranslateRecipe, source, settings)
 
 
 class TranslateTask:
@@ -176,7 +177,12 @@ def _describe(task: TranslateTask) -> str:
 
 
 def evaluate(
-    model: Translator, paths: Iterable[Path | str], *, baselines: bool = True, data_dir: Path | None = None
+    model: Translator,
+    paths: Iterable[Path | str],
+    *,
+    baselines: bool = True,
+    data_dir: Path | None = None,
+    settings: Settings = (),
 ) -> dict[str, Any]:
     """Score files of pairs, or two parallel files, beside the baselines.
 
@@ -184,7 +190,7 @@ def evaluate(
     """
     recipe = parse(TranslateRecipe, model.recipe, where="the model's config.json")
     named = [Path(path) for path in paths]
-    files = pair_files(recipe.data, named)
+    files = pair_files(told(recipe, settings).data, named)
     found = read_pairs(files)
     sets = {" ".join(map(str, named)): found.pairs}
     known: list[Pair] = []

@@ -74,11 +74,11 @@ def test_the_order_stays_whatever_the_lengths(model: TagModel) -> None:
     ("format", "lines", "sentence"),
     [
         ("txt", ["Ada", " "], r"new\.txt:2 has no tokens"),
-        ("conll", ["Ada x", "", "went"], r"new\.txt:3 has no column 2"),
+        ("conll", ["Ada x", "", "went"], r"new\.txt:3 has 1 columns where 2 belong"),
         ("jsonl", ['{"tokens": ["Ada"]}', "{"], r"new\.txt:2 is not JSON"),
         ("jsonl", ['{"text": "Ada"}', '{"txt": "Ada"}'], r"new\.txt:2 has no field 'tokens' or 'text'"),
-        ("jsonl", ['{"text": "Ada"}', '{"tokens": [1]}'], r"new\.txt:2 has neither a text nor"),
-        ("jsonl", ['{"text": "Ada"}', '{"tokens": []}'], r"new\.txt:2 has no tokens"),
+        ("jsonl", ['{"text": "Ada"}', '{"tokens": [1]}'], r"new\.txt:2 has no list of strings in field 'tokens'"),
+        ("jsonl", ['{"text": "Ada"}', '{"tokens": []}'], r"new\.txt:2 is a sentence without tokens"),
     ],
 )
 def test_a_bad_line_is_fatal_or_skipped(model: TagModel, format: str, lines: list[str], sentence: str) -> None:

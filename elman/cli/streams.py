@@ -1,0 +1,43 @@
+"""Standard input and output: where a command reads from and prints to."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from elman.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDE = 10_000  # columns; nothing that Elman prints is wider
+
+
+def check_streams() -> None:
+    """Refuse to run without a standard output: the next file that is opened would take its place."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+    if sys.stdout is None:
+        raise UserError("standard output is closed: give it a place to go, such as > /dev/null")
+
+
+def console() -> "Console":
+    """Where tables are printed: as wide as the terminal, and off a terminal as wide as they are, so nothing is cut."""
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(width=WIDE)
+
+
+def standard_input() -> BinaryIO:
+    """The bytes of standard input."""
+    if sys.stdin is None:
+        raise UserError("standard input is closed: name a file, or give it one with < FILE")
+    return sys.stdin.buffer
+
+
+def read_prompt(encoding: str) -> str:
+    """All of standard input as text."""
+    from elman.corpora.decoding import check_encoding, stream_chunks, text_chunks
+
+    name = Path("standard input")
+    return "".join(text_chunks(name, stream_chunks(standard_input(), name), check_encoding(encoding), "--encoding "))
