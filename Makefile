@@ -3,15 +3,16 @@
 #   make demo        the quick tour: train a small character model on Python's own library
 #   make test-slow   the exhaustive checks
 #   make sanitize    the kernels' tests on a build that watches every access to memory (GCC)
+#   make sanitize-threads  the engine's, encoder's and decoder's tests on a build that watches what threads share (GCC)
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 SANITIZED := build/sanitize
-SANITIZERS = $(foreach library,libasan.so libubsan.so libstdc++.so,$(shell $(CXX) -print-file-name=$(library)))
+libraries = $(foreach library,$(1),$(shell $(CXX) -print-file-name=$(library)))
 
-.PHONY: test demo test-slow sanitize lint clean
+.PHONY: test demo test-slow sanitize sanitize-threads lint clean
 .DEFAULT_GOAL := test
 
 $(INSTALLED): pyproject.toml constraints.txt
@@ -34,11 +35,19 @@ test-slow: $(INSTALLED)
 # Beside the installed kernels, not in their place. Python itself is not built with the sanitizers, so they come first.
 sanitize: $(INSTALLED)
 	CXX=$(CXX) $(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(SANITIZED) \
-	    --config-settings build-dir=$(SANITIZED)/objects --config-settings cmake.define.ELMAN_SANITIZE=ON .
-	LD_PRELOAD='$(SANITIZERS)' ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	    --config-settings build-dir=$(SANITIZED)/objects --config-settings cmake.define.ELMAN_SANITIZE=address .
+	LD_PRELOAD='$(call libraries,libasan.so libubsan.so libstdc++.so)' ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	    ELMAN_TEST_KERNELS=$(SANITIZED)/elman $(BIN)/python -m pytest -p tests.built_kernels -m 'not slow' \
 	    tests/test_kernels.py tests/test_native_entries.py tests/nn/test_compiled.py tests/nn/test_compiled_in_torch.py tests/nn/test_additive.py \
 	    tests/nn/test_shared.py tests/nn/test_softmax.py tests/nn/test_crf.py tests/runtime tests/decode/test_candidates.py
+
+# On the kernels' own threads: a sanitizer that does not know what happens inside OpenMP would take its waiting for none.
+sanitize-threads: $(INSTALLED)
+	CXX=$(CXX) $(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(SANITIZED)-threads \
+	    --config-settings build-dir=$(SANITIZED)-threads/objects --config-settings cmake.define.ELMAN_SANITIZE=thread .
+	LD_PRELOAD='$(call libraries,libtsan.so libstdc++.so)' ELMAN_OWN_THREADS=1 OMP_NUM_THREADS=2 \
+	    TSAN_OPTIONS=ignore_noninstrumented_modules=1 ELMAN_TEST_KERNELS=$(SANITIZED)-threads/elman \
+	    $(BIN)/python -m pytest -p tests.built_kernels -m 'not slow' tests/runtime
 
 demo: $(INSTALLED)
 	$(BIN)/elman demo

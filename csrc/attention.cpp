@@ -5,14 +5,14 @@
 namespace elman::ELMAN_ISA {
 namespace {
 
-ELMAN_INLINE long real_queries(const Additive& a, long b) { return a.counts ? a.counts[b] : a.queries; }
+ELMAN_INLINE Index real_queries(const Additive& a, Index b) { return a.counts ? a.counts[b] : a.queries; }
 
-ELMAN_INLINE void clear(float* from, long count) { std::memset(from, 0, static_cast<std::size_t>(count) * sizeof(float)); }
+ELMAN_INLINE void clear(float* from, Index count) { std::memset(from, 0, static_cast<std::size_t>(count) * sizeof(float)); }
 
 // With t = tanh(q + k): d_v += g t, and d_q and d_k get g v (1 - t²) more. Without kAll, only d_q is made.
 template <bool kAll>
-void score_back(const float* q, const float* k, const float* v, long size, float g, float* d_q, float* d_k, float* d_v) {
-    registers(size, [&](long i, int n) __attribute__((always_inline)) {
+void score_back(const float* q, const float* k, const float* v, Index size, float g, float* d_q, float* d_k, float* d_v) {
+    registers(size, [&](Index i, int n) __attribute__((always_inline)) {
         const Vector<float> t = hyperbolic_tangent(load_some(q + i, n) + load_some(k + i, n));
         const Vector<float> d = g * load_some(v + i, n) * (1 - t * t);
         store_some(d_q + i, load_some(d_q + i, n) + d, n);
@@ -26,11 +26,11 @@ void score_back(const float* q, const float* k, const float* v, long size, float
 }  // namespace
 
 // The scores of sources `begin` ... `end` - 1, or where backward their gradients.
-void additive(const Additive& a, bool backward, long begin, long end, int thread) {
+void additive(const Additive& a, bool backward, Index begin, Index end, int thread) {
     const bool all = backward && a.d_keys;
     float* d_v = all ? a.d_v + thread * a.size : nullptr;
     if (all) clear(d_v, a.size);
-    for (long b = begin; b < end; ++b) {
+    for (Index b = begin; b < end; ++b) {
         const float *query = a.query + b * a.queries * a.size, *keys = a.keys + b * a.places * a.size;
         const std::uint8_t* padding = a.padding + b * a.places;
         float *scores = a.scores + b * a.queries * a.places, *d_query = nullptr, *d_keys = nullptr;
@@ -38,9 +38,9 @@ void additive(const Additive& a, bool backward, long begin, long end, int thread
             clear(d_query = a.d_query + b * a.queries * a.size, a.queries * a.size);
             if (all) clear(d_keys = a.d_keys + b * a.places * a.size, a.places * a.size);
         }
-        const long real = real_queries(a, b);
-        for (long t = 0; t < (backward ? real : a.queries); ++t)
-            for (long s = 0; s < a.places; ++s) {
+        const Index real = real_queries(a, b);
+        for (Index t = 0; t < (backward ? real : a.queries); ++t)
+            for (Index s = 0; s < a.places; ++s) {
                 float& e = scores[t * a.places + s];
                 const float *q = query + t * a.size, *k = keys + s * a.size;
                 if (!backward) e = padding[s] ? -__builtin_inff() : t < real ? additive_score(q, k, a.v, a.size) : 0.0f;
@@ -52,11 +52,11 @@ void additive(const Additive& a, bool backward, long begin, long end, int thread
 }
 
 // What rows `begin` ... `end` - 1 see, or where backward the gradients of their weights.
-void mixture(const Mixture& m, bool backward, long begin, long end) {
-    for (long r = begin; r < end; ++r) {
+void mixture(const Mixture& m, bool backward, Index begin, Index end) {
+    for (Index r = begin; r < end; ++r) {
         float *weights = m.weights + r * m.places, *seen = m.seen + r * m.size;
         if (!backward) clear(seen, m.size);
-        for (long s = 0; s < m.places; ++s) {
+        for (Index s = 0; s < m.places; ++s) {
             const bool real = !m.padding[r * m.places + s];
             const float* state = m.states + (r * m.places + s) * m.size;
             if (backward) weights[s] = real ? dot(seen, state, m.size) : 0.0f;

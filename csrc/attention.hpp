@@ -8,10 +8,12 @@
 
 #include <cstdint>
 
+#include "index.hpp"
+
 namespace elman {
 
 struct Additive {
-    long sources, queries, places, size;  // B, T, S, K
+    Index sources, queries, places, size;  // B, T, S, K
     const float* query;                   // B x T x K
     const float* keys;                    // B x S x K
     const float* v;                       // K
@@ -26,7 +28,7 @@ struct Additive {
 // What R rows see, each of its source: Σ_s w_s m_s over the places that are not padding. On the way back the weights'
 // gradients, 0 for padding.
 struct Mixture {
-    long places, size;            // S, M
+    Index places, size;            // S, M
     const float* states;          // B x S x M; row r looks at source r
     const std::uint8_t* padding;  // B x S
     float* weights;               // R x S; on the way back their gradients, which are written

@@ -26,9 +26,9 @@ struct Ranking {
     double least() const { return top[c.best - 1]; }
 
     // Among equals the one that came first stays before. A NaN goes to the top and stays there: the caller will find it.
-    void offer(double score, long parent, long token) {
+    void offer(double score, Index parent, Index token) {
         if (score <= least() || top[0] != top[0]) return;
-        long place = score == score ? c.best - 1 : 0;
+        Index place = score == score ? c.best - 1 : 0;
         for (; place > 0 && score > top[place - 1]; --place) {
             top[place] = top[place - 1];
             parents[place] = parents[place - 1];
@@ -40,12 +40,12 @@ struct Ranking {
     }
 };
 
-void rank(Ranking& ranking, long n) {
+void rank(Ranking& ranking, Index n) {
     const Continuations& c = ranking.c;
     const float* from = c.log_probs + n * c.size;
     const double before = c.running[n];
-    long id = 0;
-    const auto offer = [&](long end) {
+    Index id = 0;
+    const auto offer = [&](Index end) {
         for (; id < end; ++id) ranking.offer(before + static_cast<double>(from[id]), n, id);
     };
     while (id + kTogether * W <= c.size) {
@@ -63,15 +63,15 @@ void rank(Ranking& ranking, long n) {
 }  // namespace
 
 // The best continuations of sentences `begin` ... `end` - 1.
-void continue_best(const Continuations& c, long begin, long end) {
-    for (long b = begin; b < end; ++b) {
+void continue_best(const Continuations& c, Index begin, Index end) {
+    for (Index b = begin; b < end; ++b) {
         Ranking ranking{c, c.top + b * c.best, c.parents + b * c.best, c.tokens + b * c.best};
-        for (long k = 0; k < c.best; ++k) {
+        for (Index k = 0; k < c.best; ++k) {
             ranking.top[k] = -__builtin_inf();
             ranking.parents[k] = c.first[b];  // which must exist, whatever it is worth
             ranking.tokens[k] = 0;
         }
-        for (long n = c.first[b]; n < c.first[b + 1]; ++n) rank(ranking, n);
+        for (Index n = c.first[b]; n < c.first[b + 1]; ++n) rank(ranking, n);
     }
 }
 

@@ -7,7 +7,7 @@
 namespace elman {
 namespace {
 
-void copy(float* to, const float* from, long count) {
+void copy(float* to, const float* from, Index count) {
     std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
 }
 
@@ -20,7 +20,7 @@ class Decoder::Room {
         : stream(decoder.engine_, rows, 0, threads), scratch_(static_cast<std::size_t>(threads)) {
         const LookNetwork& network = decoder.network_;
         const int lanes = decoder.engine_.kernels().lanes;
-        const long query = padded(network.query.units, lanes), longest = network.query.size;
+        const Index query = padded(network.query.units, lanes), longest = network.query.size;
         joined_ = Buffer<float>(rows * network.stride);
         work.scratch = scratch_.data();
         work.joined = joined_;
@@ -52,7 +52,7 @@ Decoder::Decoder(const Weights& weights, const LookWeights& look)
       memory_size_(look.state_size),
       fed_(look.feeds_readout ? weights.bridge.rows : 0) {
     const int lanes = engine_.kernels().lanes;
-    const long H = weights.output, E = weights.token_size, M = look.state_size;
+    const Index H = weights.output, E = weights.token_size, M = look.state_size;
     const bool looks = looks_ != Looks::never;
     require(looks == (look.score != Score::none) && looks == (M > 0) && looks == (look.key_size > 0), "the attention");
     require(weights.labels == 0 && E > 0 && weights.bridge && weights.bridge_tanh, "the readout");
@@ -60,7 +60,7 @@ Decoder::Decoder(const Weights& weights, const LookWeights& look)
     require(!look.feeds_readout || looks_ == Looks::after, "what it is fed");
     const bool token = look.reads_token;  // where it looks before the step, and there alone, the token stands in the row
     require(token == (looks_ == Looks::before) && (token || !look.sees_token), "the token");
-    std::vector<long> parts;
+    std::vector<Index> parts;
     if (look.reads_token) parts.push_back(E);
     parts.push_back(H);
     if (looks) parts.push_back(M);
@@ -75,7 +75,7 @@ Decoder::Decoder(const Weights& weights, const LookWeights& look)
     network_.stride = network_.seen + padded(M, lanes);
     network_.query_size = static_cast<int>(look.query ? look.query.rows : H);
     if (look.query) {
-        const std::vector<long> seen = look.sees_token ? std::vector<long>{E, H} : std::vector<long>{H};
+        const std::vector<Index> seen = look.sees_token ? std::vector<Index>{E, H} : std::vector<Index>{H};
         require(look.query.columns == H + (look.sees_token ? E : 0), "the query");
         query_ = PackedMatrix(look.query, 1, seen, lanes);
         network_.query = query_.matrix();
@@ -118,7 +118,7 @@ void Decoder::step(int rows, const int* ids, const int* owners, const Memory& me
     Stream& stream = room->stream;
     LookWork& work = room->work;
     const Kernels& kernels = engine_.kernels();
-    const long size = state_size(), stride = network_.stride;
+    const Index size = state_size(), stride = network_.stride;
     const int last = engine_.network().layers - 1;
     work.rows = rows;
     work.owners = owners;
@@ -151,7 +151,7 @@ void Decoder::step(int rows, const int* ids, const int* owners, const Memory& me
     parallel(threads, body);
     stream.turn(0);
     stream.save(states, size);
-    const long readout = padded(engine_.network().bridge.units, kernels.lanes);
+    const Index readout = padded(engine_.network().bridge.units, kernels.lanes);
     for (int row = 0; fed_ && row < rows; ++row)
         copy(states + row * size + engine_.state_size(), stream.bridged() + row * readout, fed_);
     keep_room(std::move(room));

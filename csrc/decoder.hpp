@@ -33,8 +33,8 @@ class Decoder {
     ~Decoder();
 
     int vocabulary() const { return engine_.vocabulary(); }
-    long padded_vocabulary() const { return elman::padded(vocabulary(), engine_.kernels().lanes); }
-    long state_size() const { return engine_.state_size() + fed_; }  // of a row: for each layer h, then c; what is fed
+    Index padded_vocabulary() const { return elman::padded(vocabulary(), engine_.kernels().lanes); }
+    Index state_size() const { return engine_.state_size() + fed_; }  // of a row: for each layer h, then c; what is fed
     int key_size() const { return key_size_; }
     int memory_size() const { return memory_size_; }
 
@@ -51,7 +51,7 @@ class Decoder {
     Engine engine_;
     Looks looks_;
     int key_size_, memory_size_;
-    long fed_;  // numbers of the readout that is fed; 0 where it is not
+    Index fed_;  // numbers of the readout that is fed; 0 where it is not
     LookNetwork network_{};
     PackedMatrix query_;
     Buffer<float> query_bias_, v_;

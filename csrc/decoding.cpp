@@ -59,16 +59,16 @@ nb::tuple step(const Decoder& decoder, const Ids& ids, const Whole<int>& owners,
     const std::size_t sources = memory.shape(0), places = memory.shape(1);
     if (sources > kMostSize || places > kMostSize) refuse("there are too many sources, or too many places in one");
     const bool looks = decoder.memory_size() > 0;
-    if (states.shape(0) != rows || static_cast<long>(states.shape(1)) != decoder.state_size())
+    if (states.shape(0) != rows || static_cast<Index>(states.shape(1)) != decoder.state_size())
         refuse("a state should have " + std::to_string(decoder.state_size()) + " numbers a row");
-    if (looks && (static_cast<long>(memory.shape(2)) != decoder.memory_size() || keys.shape(0) != sources ||
-                  keys.shape(1) != places || static_cast<long>(keys.shape(2)) != decoder.key_size()))
+    if (looks && (static_cast<Index>(memory.shape(2)) != decoder.memory_size() || keys.shape(0) != sources ||
+                  keys.shape(1) != places || static_cast<Index>(keys.shape(2)) != decoder.key_size()))
         refuse("the memory does not fit the decoder");
-    if (logits.shape(0) < rows || static_cast<long>(logits.shape(1)) != decoder.padded_vocabulary())
+    if (logits.shape(0) < rows || static_cast<Index>(logits.shape(1)) != decoder.padded_vocabulary())
         refuse("the logits should be " + std::to_string(decoder.padded_vocabulary()) + " numbers a row");
-    const auto read = checked_ids("the ids", ids, static_cast<long>(rows), decoder.vocabulary());
-    const auto owned = checked_ids("the owners", owners, static_cast<long>(rows), static_cast<long>(sources));
-    const auto there = checked_ids("the lengths", lengths, static_cast<long>(sources), static_cast<long>(places) + 1);
+    const auto read = checked_ids("the ids", ids, static_cast<Index>(rows), decoder.vocabulary());
+    const auto owned = checked_ids("the owners", owners, static_cast<Index>(rows), static_cast<Index>(sources));
+    const auto there = checked_ids("the lengths", lengths, static_cast<Index>(sources), static_cast<Index>(places) + 1);
     for (const int length : there)
         if (length < 1) refuse("a source should have a place or more");
     const Memory seen{static_cast<int>(sources), static_cast<int>(places), decoder.key_size(), decoder.memory_size(),
@@ -85,14 +85,14 @@ nb::tuple step(const Decoder& decoder, const Ids& ids, const Whole<int>& owners,
 }
 
 nb::tuple best_continuations(const Numbers& log_probs, const Whole<double>& running, const Whole<std::int64_t>& given,
-                             long best, int threads) {
-    constexpr long kMost = 1 << 24;  // continuations of all sentences
+                             Index best, int threads) {
+    constexpr Index kMost = 1 << 24;  // continuations of all sentences
     const std::vector<std::int64_t> first = copied(given);
     checked_threads(threads);
     if (log_probs.ndim() != 2 || running.size() != log_probs.shape(0) || first.size() < 2)
         refuse("log_probs should be N x V, running N and first B + 1");
     const std::size_t sentences = first.size() - 1;
-    if (best < 1 || best > kMost / static_cast<long>(sentences))
+    if (best < 1 || best > kMost / static_cast<Index>(sentences))
         refuse("best should be 1 to " + std::to_string(kMost) + " divided by the number of sentences");
     const std::size_t count = sentences * static_cast<std::size_t>(best);
     for (std::size_t b = 0; b < sentences; ++b)
@@ -100,12 +100,12 @@ nb::tuple best_continuations(const Numbers& log_probs, const Whole<double>& runn
     if (first.back() != static_cast<std::int64_t>(running.size())) refuse("first should end with N");
     std::vector<double> top(count);
     std::vector<std::int64_t> parents(count), tokens(count);
-    const Continuations all{static_cast<long>(log_probs.shape(1)), best, log_probs.data(), running.data(), first.data(),
+    const Continuations all{static_cast<Index>(log_probs.shape(1)), best, log_probs.data(), running.data(), first.data(),
                             top.data(), parents.data(), tokens.data()};
     {
         nb::gil_scoped_release unlocked;
         auto body = [&](int index, int members) {
-            const auto at = [&](int part) { return static_cast<long>(sentences) * part / members; };
+            const auto at = [&](int part) { return static_cast<Index>(sentences) * part / members; };
             kernels().continue_best(all, at(index), at(index + 1));
         };
         parallel(threads, body);

@@ -5,26 +5,27 @@
 #include <new>
 #include <stdexcept>
 
-#define ELMAN_DECLARE(isa, lanes)                                                                                    \
+#define ELMAN_DECLARE(isa)                                                                                          \
     namespace isa {                                                                                                 \
     template <class T>                                                                                              \
     void forward(const Layer<T>&);                                                                                  \
     template <class T>                                                                                              \
     void backward(const Layer<T>&);                                                                                 \
-    double surprise(float*, long, long, double);                                                                    \
+    double surprise(float*, Index, Index, double);                                                                  \
+    extern const int lanes;                                                                                         \
     void stream_step(const StreamNetwork&, const StreamWork&, int, int);                                            \
-    void stream_logits(const StreamNetwork&, const StreamWork&, const float*, long, int, float*, int, int);         \
-    LogSum log_sum(const float*, long);                                                                             \
-    double widen(const float*, long, double*);                                                                      \
-    void cool(double*, long, double, double);                                                                       \
-    void weigh(const double*, long, double*);                                                                       \
+    void stream_logits(const StreamNetwork&, const StreamWork&, const float*, Index, int, float*, int, int);        \
+    LogSum log_sum(const float*, Index);                                                                            \
+    double widen(const float*, Index, double*);                                                                     \
+    void cool(double*, Index, double, double);                                                                      \
+    void weigh(const double*, Index, double*);                                                                      \
     void encode(const EncoderNetwork&, const EncoderWork&, int, int);                                               \
-    void additive(const Additive&, bool, long, long, int);                                                          \
-    void mixture(const Mixture&, bool, long, long);                                                                 \
-    void place(const StreamNetwork&, const LookNetwork&, const LookWork&, const int*, const float*, long, int, int); \
+    void additive(const Additive&, bool, Index, Index, int);                                                        \
+    void mixture(const Mixture&, bool, Index, Index);                                                               \
+    void place(const StreamNetwork&, const LookNetwork&, const LookWork&, const int*, const float*, Index, int, int); \
     void look(const LookNetwork&, const LookWork&, int, int);                                                       \
-    void continue_best(const Continuations&, long, long);                                                           \
-    constexpr Kernels table() {                                                                                     \
+    void continue_best(const Continuations&, Index, Index);                                                         \
+    inline Kernels table() {                                                                                        \
         return {#isa,  forward,     forward,       backward, backward, surprise,                                    \
                 lanes, stream_step, stream_logits, log_sum,  widen,    cool,                                        \
                 weigh, encode,      additive,      mixture,  place,    look,                                        \
@@ -34,10 +35,10 @@
 
 namespace elman {
 
-ELMAN_DECLARE(baseline, 4)
+ELMAN_DECLARE(baseline)
 #if defined(__x86_64__)
-ELMAN_DECLARE(avx2, 8)
-ELMAN_DECLARE(avx512, 16)
+ELMAN_DECLARE(avx2)
+ELMAN_DECLARE(avx512)
 #endif
 
 namespace {
@@ -86,7 +87,7 @@ void use(const std::string& name) {
     throw std::invalid_argument("no kernels for the instruction set " + name);
 }
 
-void* allocate(long bytes) {
+void* allocate(Index bytes) {
     const auto size = (static_cast<std::size_t>(bytes) + 127) / 64 * 64;
     void* memory = std::aligned_alloc(64, size);
     if (!memory) throw std::bad_alloc();

@@ -7,7 +7,9 @@
 #include <cmath>
 
 #include "barrier.hpp"
+#include "cells.hpp"
 #include "products.hpp"
+#include "threads.hpp"
 
 namespace elman::ELMAN_ISA {
 namespace {
@@ -20,17 +22,17 @@ struct Reading {
     const EncoderDirection& direction = network.layer[depth].direction[side];
 
     const float* below() const { return depth == 0 || network.dense ? work.seen : work.outputs[(depth - 1) % 2]; }
-    long below_stride() const { return depth == 0 || network.dense ? work.seen_stride : width(); }
+    Index below_stride() const { return depth == 0 || network.dense ? work.seen_stride : width(); }
     float* output() const {
         if (network.dense) return work.seen + network.seen + depth * width();
         return work.outputs[depth % 2];
     }
-    long stride() const { return network.dense ? work.seen_stride : width(); }
-    long width() const { return static_cast<long>(network.directions) * network.hidden; }
-    float* h(long row) const { return output() + row * stride() + static_cast<long>(side) * network.hidden; }
+    Index stride() const { return network.dense ? work.seen_stride : width(); }
+    Index width() const { return static_cast<Index>(network.directions) * network.hidden; }
+    float* h(Index row) const { return output() + row * stride() + static_cast<Index>(side) * network.hidden; }
 
     // The gates' sums before the hidden state's product.
-    const float* start(long row) const {
+    const float* start(Index row) const {
         if (direction.table) return direction.table + work.ids[row] * network.columns;
         return work.gates[side] + row * network.columns;
     }
@@ -38,9 +40,9 @@ struct Reading {
 
 // A product of many rows with the panels of one thread; calls write(row, unit, register) for each register of sums.
 template <class Write>
-ELMAN_INLINE void multiply_all(const Matrix& m, const float* data, long stride, int rows, const StreamScratch& scratch,
+ELMAN_INLINE void multiply_all(const Matrix& m, const float* data, Index stride, int rows, const StreamScratch& scratch,
                                int index, int count, Write write) {
-    const Range mine = share(panel_count(m), index, count);
+    const Range mine = part(panel_count(m), index, count);
     for (int first = 0; first < rows; first += kStreamChunk) {
         const int some = rows - first < kStreamChunk ? rows - first : kStreamChunk;
         const Rows in = rows_for(m, data + first * stride, stride, some, scratch, 0);
@@ -59,9 +61,9 @@ void project(const Reading& reading, const StreamScratch& scratch, int index, in
     const EncoderDirection& direction = reading.direction;
     if (direction.table) return;
     float* gates = reading.work.gates[reading.side];
-    const long columns = reading.network.columns;
+    const Index columns = reading.network.columns;
     multiply_all(direction.input, reading.below(), reading.below_stride(), reading.work.offsets[reading.work.steps], scratch,
-                 index, count, [&](long row, long column, Vector<float> sum) {
+                 index, count, [&](Index row, Index column, Vector<float> sum) {
                      store(gates + row * columns + column, sum + load(direction.bias + column));
                  });
 }
@@ -76,21 +78,21 @@ struct Gates {
 };
 
 ELMAN_INLINE Vector<float> lstm_unit(const Gates& gates, float* cell) {
-    const Vector<float> c = logistic(gates.sum(1)) * load(cell) + gated_tangent(gates.sum(0), gates.sum(2));
+    using Gate = Fraction<Vector<float>>;
+    const auto i = lstm_gate<Gate>(0, gates.sum(0)), g = lstm_gate<Gate>(2, gates.sum(2)), o = lstm_gate<Gate>(3, gates.sum(3));
+    const auto [h, c] = lstm_cell(i, lstm_gate<Vector<float>>(1, gates.sum(1)), g, o, load(cell));
     store(cell, c);
-    return gated_tangent(gates.sum(3), c);
+    return h;
 }
 
 ELMAN_INLINE Vector<float> gru_unit(const Gates& gates, Vector<float> hidden_bias, Vector<float> before) {
-    const auto r = logistic(gates.sum(0));
-    const auto z = logistic(gates.sum(1));
-    const auto n = hyperbolic_tangent(gates.seen(2) + r * (gates.of_state(2) + hidden_bias));
-    return n + z * (before - n);
+    const Vector<float> h_n = gates.of_state(2) + hidden_bias;
+    return gru_cell(logistic(gates.sum(0)), logistic(gates.sum(1)), gates.seen(2), h_n, before).h;
 }
 
 // One step of some texts: their rows, and those of the step before that there are.
 struct Step {
-    long row, before;  // the first of each
+    Index row, before;  // the first of each
     int texts, known;  // how many have a row now, how many had one before
 };
 
@@ -99,13 +101,13 @@ void finish(const Reading& reading, const Step& step, int p, const float* sums) 
     const EncoderNetwork& network = reading.network;
     const Matrix& m = reading.direction.hidden;
     const int vectors = panel_vectors(m, p);
-    const long column = panel_column(m, p), unit = m.blocks > 1 ? static_cast<long>(p) * kWidth : column;
+    const Index column = panel_column(m, p), unit = m.blocks > 1 ? static_cast<Index>(p) * kWidth : column;
     for (int text = 0; text < step.texts; ++text) {
         const bool known = text < step.known;
         const Gates gates{reading.start(step.row + text) + column, known ? sums + text * vectors * kWidth : nullptr};
         float* h = reading.h(step.row + text) + unit;
         if (network.cell == Cell::lstm) {
-            float* cell = reading.work.c[reading.side] + static_cast<long>(text) * network.hidden + unit;
+            float* cell = reading.work.c[reading.side] + static_cast<Index>(text) * network.hidden + unit;
             if (!known) store(cell, Vector<float>{});
             store(h, lstm_unit(gates, cell));
         } else if (network.cell == Cell::gru) {
@@ -114,18 +116,19 @@ void finish(const Reading& reading, const Step& step, int p, const float* sums) 
         } else {
             for (int v = 0; v < vectors; ++v) {
                 const Vector<float> sum = gates.sum(v);
-                const Vector<float> positive = sum < 0 ? Vector<float>{} : sum;  // a NaN stays one
-                store(h + v * kWidth, network.cell == Cell::tanh_rnn ? hyperbolic_tangent(sum) : positive);
+                store(h + v * kWidth, network.cell == Cell::tanh_rnn ? simple_cell<true>(sum) : simple_cell<false>(sum));
             }
         }
     }
 }
 
-// A direction's state through all steps; the members of its team share its units.
-void recur(const Reading& reading, const StreamScratch& scratch, Barrier& team, int member, int members) {
+// A direction's state through all steps; the members of its team share its units. Whether they were stopped.
+bool recur(const Reading& reading, int index, Barrier& team, int member, int members) {
+    const StreamScratch& scratch = reading.work.scratch[index];
+    Interrupt* interrupt = reading.work.interrupt;
     const EncoderWork& work = reading.work;
     const Matrix& hidden = reading.direction.hidden;
-    const Range mine = share(panel_count(hidden), member, members);
+    const Range mine = part(panel_count(hidden), member, members);
     for (int i = 0; i < work.steps; ++i) {
         const int t = reading.side == 0 ? i : work.steps - 1 - i, last = reading.side == 0 ? t - 1 : t + 1;
         Step step{work.offsets[t], 0, work.offsets[t + 1] - work.offsets[t], 0};
@@ -137,7 +140,7 @@ void recur(const Reading& reading, const StreamScratch& scratch, Barrier& team, 
         Rows before{};
         if (step.known) before = rows_for(hidden, reading.h(step.before), reading.stride(), step.known, scratch, 1);
         const int together = step.texts < kStreamChunk ? kStreamChunk / step.texts : 1;  // panels
-        const long room = static_cast<long>(step.texts) * kMostVectors * kWidth;
+        const Index room = static_cast<Index>(step.texts) * kMostVectors * kWidth;
         const int groups = (mine.end - mine.begin + together - 1) / together;
         for (int g = 0; g < groups; ++g) {
             // Every other step goes through the weights from the end, whose tail is still in the nearest cache.
@@ -148,11 +151,14 @@ void recur(const Reading& reading, const StreamScratch& scratch, Barrier& team, 
                     multiply(hidden, p, before, 0, step.known, scratch.sums[1] + (p - begin) * room);
             for (int p = begin; p < end; ++p) finish(reading, step, p, scratch.sums[1] + (p - begin) * room);
         }
-        team.wait(members);
+        const Index products = static_cast<Index>(step.texts) * hidden.blocks * hidden.units * hidden.size / members;
+        if (team.wait(members, interrupt && interrupt->stops(index, products))) return true;
     }
+    return false;
 }
 
-void run_layer(const EncoderNetwork& network, const EncoderWork& work, int depth, int index, int count) {
+bool run_layer(const EncoderNetwork& network, const EncoderWork& work, int depth, int index, int count) {
+    bool stopped = false;
     const int teams = network.directions <= count ? network.directions : 1;
     const int team = index % teams, member = index / teams, members = (count + teams - 1 - team) / teams;
     for (int side = 0; side < network.directions; ++side) {
@@ -161,17 +167,18 @@ void run_layer(const EncoderNetwork& network, const EncoderWork& work, int depth
         Barrier& barrier = work.barrier[teams > 1 ? 1 + team : 0];
         project(reading, work.scratch[index], member, members);
         barrier.wait(members);
-        recur(reading, work.scratch[index], barrier, member, members);
+        stopped = recur(reading, index, barrier, member, members);
+        if (stopped) break;
     }
-    work.barrier[0].wait(count);
+    return work.barrier[0].wait(count, stopped);
 }
 
 void add_input(const Reading& reading, int index, int count) {
-    const long rows = reading.work.offsets[reading.work.steps], width = reading.width();
-    for (long row = index; row < rows; row += count) {
+    const Index rows = reading.work.offsets[reading.work.steps], width = reading.width();
+    for (Index row = index; row < rows; row += count) {
         float* to = reading.output() + row * reading.stride();
         const float* from = reading.below() + row * reading.below_stride();
-        for (long k = 0; k < width; k += kWidth) store(to + k, load(to + k) + load(from + k));
+        for (Index k = 0; k < width; k += kWidth) store(to + k, load(to + k) + load(from + k));
     }
 }
 
@@ -181,7 +188,7 @@ void pool_last(const Reading& top) {
     const EncoderWork& work = top.work;
     const auto bytes = static_cast<std::size_t>(top.network.hidden) * sizeof(float);
     for (int text = 0; text < work.texts; ++text) {
-        const long last = work.offsets[work.lengths[text] - 1] + text;
+        const Index last = work.offsets[work.lengths[text] - 1] + text;
         for (int side = 0; side < top.network.directions; ++side) {
             const float* from = top.output() + (side == 0 ? last : text) * top.stride();
             std::memcpy(work.pooled + text * top.width() + side * top.network.hidden, from + side * top.network.hidden, bytes);
@@ -192,7 +199,7 @@ void pool_last(const Reading& top) {
 void pool_mean(const Reading& top) {
     const EncoderWork& work = top.work;
     for (int text = 0; text < work.texts; ++text)
-        for (long k = 0; k < top.width(); k += kWidth) {
+        for (Index k = 0; k < top.width(); k += kWidth) {
             Vector<float> sum = {};
             for (int t = 0; t < work.lengths[text]; ++t) sum += load(top.output() + (work.offsets[t] + text) * top.stride() + k);
             store(work.pooled + text * top.width() + k, sum / static_cast<float>(work.lengths[text]));
@@ -202,7 +209,7 @@ void pool_mean(const Reading& top) {
 void pool_max(const Reading& top) {
     const EncoderWork& work = top.work;
     for (int text = 0; text < work.texts; ++text)
-        for (long k = 0; k < top.width(); k += kWidth) {
+        for (Index k = 0; k < top.width(); k += kWidth) {
             Vector<float> most = load(top.output() + text * top.stride() + k);
             for (int t = 1; t < work.lengths[text]; ++t) {
                 const Vector<float> x = load(top.output() + (work.offsets[t] + text) * top.stride() + k);
@@ -215,10 +222,10 @@ void pool_max(const Reading& top) {
 // u = tanh(W h + b) of every step is there; its product with v says how much a step weighs.
 void pool_attention(const Reading& top) {
     const EncoderWork& work = top.work;
-    const long units = (top.network.query.units + kWidth - 1L) / kWidth * kWidth;
-    const auto score = [&](long row) {
+    const Index units = padded_units(top.network.query);
+    const auto score = [&](Index row) {
         Vector<float> sum = {};
-        for (long k = 0; k < units; k += kWidth) sum += load(work.queries + row * units + k) * load(top.network.query_vector + k);
+        for (Index k = 0; k < units; k += kWidth) sum += load(work.queries + row * units + k) * load(top.network.query_vector + k);
         float total = 0;
         for (int lane = 0; lane < kWidth; ++lane) total += sum[lane];
         return total;
@@ -229,22 +236,22 @@ void pool_attention(const Reading& top) {
         for (int t = 1; t < work.lengths[text]; ++t) highest = std::fmax(highest, score(work.offsets[t] + text));
         std::memset(to, 0, static_cast<std::size_t>(top.width()) * sizeof(float));
         for (int t = 0; t < work.lengths[text]; ++t) {
-            const long row = work.offsets[t] + text;
+            const Index row = work.offsets[t] + text;
             const float weight = std::exp(score(row) - highest);
             whole += weight;
-            for (long k = 0; k < top.width(); k += kWidth)
+            for (Index k = 0; k < top.width(); k += kWidth)
                 store(to + k, load(to + k) + weight * load(top.output() + row * top.stride() + k));
         }
-        for (long k = 0; k < top.width(); k += kWidth) store(to + k, load(to + k) / whole);
+        for (Index k = 0; k < top.width(); k += kWidth) store(to + k, load(to + k) / whole);
     }
 }
 
 void pool(const Reading& top, const StreamScratch& scratch, int index, int count) {
     const EncoderNetwork& network = top.network;
     if (network.pooling == Pooling::attention) {
-        const long units = (network.query.units + kWidth - 1L) / kWidth * kWidth;
+        const Index units = padded_units(network.query);
         multiply_all(network.query, top.output(), top.stride(), top.work.offsets[top.work.steps], scratch, index, count,
-                     [&](long row, long unit, Vector<float> sum) {
+                     [&](Index row, Index unit, Vector<float> sum) {
                          store(top.work.queries + row * units + unit,
                                hyperbolic_tangent(sum + load(network.query_bias + unit)));
                      });
@@ -268,7 +275,7 @@ void pool(const Reading& top, const StreamScratch& scratch, int index, int count
 void encode(const EncoderNetwork& network, const EncoderWork& work, int index, int count) {
     const StreamScratch& scratch = work.scratch[index];
     for (int depth = 0; depth < network.layers; ++depth) {
-        run_layer(network, work, depth, index, count);
+        if (run_layer(network, work, depth, index, count)) return;
         const bool ends = depth == network.layers - 1 && network.pooling == Pooling::last;  // which wants the h itself
         if (!network.layer[depth].adds_input || ends) continue;
         add_input(Reading{network, work, depth, 0}, index, count);
@@ -278,10 +285,10 @@ void encode(const EncoderNetwork& network, const EncoderWork& work, int index, i
     const bool pooled = network.pooling != Pooling::steps;
     if (pooled) pool(top, scratch, index, count);
     if (!network.head) return;
-    const long units = (network.head.units + kWidth - 1L) / kWidth * kWidth;
+    const Index units = padded_units(network.head);
     multiply_all(network.head, pooled ? work.pooled : top.output(), pooled ? top.width() : top.stride(),
                  pooled ? work.texts : work.offsets[work.steps], scratch, index, count,
-                 [&](long row, long unit, Vector<float> sum) {
+                 [&](Index row, Index unit, Vector<float> sum) {
                      store(work.result + row * units + unit, sum + load(network.head_bias + unit));
                  });
 }

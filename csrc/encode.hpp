@@ -9,6 +9,8 @@
 
 namespace elman {
 
+class Interrupt;
+
 enum class Pooling { steps, last, mean, max, attention };  // steps: none, every step has an answer
 
 struct EncoderDirection {
@@ -29,7 +31,7 @@ struct EncoderNetwork {
     int layers, directions;    // D
     int seen;                  // padded size of the vectors that the first layer reads; 0 where it reads ids
     int hidden;                // padded size of h and of c
-    long columns;              // of a direction's gates, in the order of the panels
+    Index columns;              // of a direction's gates, in the order of the panels
     bool dense;                // a layer sees the vectors and the outputs of all layers below
     const EncoderLayer* layer;
     Pooling pooling;
@@ -46,7 +48,7 @@ struct EncoderWork {
     const int* offsets;        // T+1
     const int* ids;            // N; null where vectors are read
     float* seen;               // N x seen_stride: the vectors; dense: and then the outputs of all layers
-    long seen_stride;
+    Index seen_stride;
     float* outputs[2];         // N x D*hidden: of this layer and of the one below; not dense
     float* gates[2];           // N x columns, of each direction: the part of what the layer sees
     float* c[2];               // B x hidden; LSTM
@@ -55,6 +57,7 @@ struct EncoderWork {
     float* result;             // what the head makes, its units padded: N rows, or B where there is a pooling
     StreamScratch* scratch;    // of each thread
     Barrier* barrier;          // of all threads, then one for each team
+    Interrupt* interrupt;      // null on a thread that cannot ask
 };
 
 }  // namespace elman

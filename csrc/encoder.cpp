@@ -12,9 +12,9 @@
 namespace elman {
 namespace {
 
-constexpr long kRows = 2048;                 // of texts that are read side by side, unless one alone has more
-constexpr long kProductsWorthACore = 400000; // what takes longer than waking another core
-constexpr long kRoomBytes = 64 << 20;        // a larger room is not kept after its call
+constexpr Index kRows = 2048;                 // of texts that are read side by side, unless one alone has more
+constexpr Index kProductsWorthACore = 400000; // what takes longer than waking another core
+constexpr Index kRoomBytes = 64 << 20;        // a larger room is not kept after its call
 
 }  // namespace
 
@@ -22,22 +22,22 @@ constexpr long kRoomBytes = 64 << 20;        // a larger room is not kept after 
 
 Encoder::Encoder(const EncoderWeights& weights)
     : kernels_(elman::kernels()), hidden_(weights.hidden), inputs_(weights.inputs), ids_(weights.ids) {
-    const long H = hidden_, D = weights.directions;
+    const Index H = hidden_, D = weights.directions;
     require(hidden_ > 0 && (D == 1 || D == 2), "a size");
     require(!weights.parts.empty() && weights.parts.size() % static_cast<std::size_t>(D) == 0, "the number of layers");
     require(inputs_ >= 0 && ids_ >= 0 && (inputs_ > 0) != (ids_ > 0) && !(weights.residual && weights.dense), "the input");
     require(!(weights.dense && ids_), "the input");
     const bool added = weights.residual && inputs_ == D * H;  // to the first layer's output, so it has the same layout
-    if (inputs_) input_parts_ = added ? std::vector<long>(static_cast<std::size_t>(D), H) : std::vector<long>{inputs_};
+    if (inputs_) input_parts_ = added ? std::vector<Index>(static_cast<std::size_t>(D), H) : std::vector<Index>{inputs_};
     network_.cell = weights.cell;
     network_.directions = static_cast<int>(D);
     network_.hidden = static_cast<int>(padded(H, kernels_.lanes));
     network_.columns = padded(H, kernels_.lanes) * weight_blocks(weights.cell);
-    for (const long part : input_parts_) network_.seen += static_cast<int>(padded(part, kernels_.lanes));
+    for (const Index part : input_parts_) network_.seen += static_cast<int>(padded(part, kernels_.lanes));
     network_.dense = weights.dense;
     network_.pooling = weights.pooling;
     const auto depth = weights.parts.size() / static_cast<std::size_t>(D);
-    std::vector<long> parts = input_parts_;
+    std::vector<Index> parts = input_parts_;
     for (std::size_t i = 0; i < depth; ++i) {
         add_layer(weights, i, parts);
         layers_.back().adds_input = weights.residual && (i > 0 || added);
@@ -51,10 +51,10 @@ Encoder::Encoder(const EncoderWeights& weights)
 
 Encoder::~Encoder() = default;
 
-void Encoder::add_layer(const EncoderWeights& weights, std::size_t depth, const std::vector<long>& parts) {
+void Encoder::add_layer(const EncoderWeights& weights, std::size_t depth, const std::vector<Index>& parts) {
     const std::string name = "layer " + std::to_string(depth + 1);
     const int blocks = weight_blocks(weights.cell);
-    const long H = hidden_, rows = blocks * H, seen = std::accumulate(parts.begin(), parts.end(), 0L);
+    const Index H = hidden_, rows = blocks * H, seen = std::accumulate(parts.begin(), parts.end(), 0L);
     EncoderLayer layer{};
     for (int side = 0; side < network_.directions; ++side) {
         const DirectionWeights& from = weights.parts[depth * static_cast<std::size_t>(network_.directions) + static_cast<std::size_t>(side)];
@@ -77,8 +77,8 @@ void Encoder::add_layer(const EncoderWeights& weights, std::size_t depth, const 
 }
 
 void Encoder::add_ends(const EncoderWeights& weights) {
-    const std::vector<long> parts(static_cast<std::size_t>(network_.directions), hidden_);
-    width_ = static_cast<long>(network_.directions) * hidden_;
+    const std::vector<Index> parts(static_cast<std::size_t>(network_.directions), hidden_);
+    width_ = static_cast<Index>(network_.directions) * hidden_;
     require((weights.pooling == Pooling::attention) == static_cast<bool>(weights.query), "the pooling");
     if (weights.query) {
         require(weights.query.columns == width_ && weights.query_bias && weights.query_vector, "the pooling");
@@ -93,12 +93,12 @@ void Encoder::add_ends(const EncoderWeights& weights) {
     width_ = weights.head.rows;
 }
 
-Matrix Encoder::keep(const Plain& from, int blocks, const std::vector<long>& parts) {
+Matrix Encoder::keep(const Plain& from, int blocks, const std::vector<Index>& parts) {
     products_ += from.rows * from.columns;
     return matrices_.emplace_back(from, blocks, parts, kernels_.lanes).matrix();
 }
 
-const float* Encoder::keep_rows(const float* from, long rows, int blocks, long units) {
+const float* Encoder::keep_rows(const float* from, Index rows, int blocks, Index units) {
     return rows_.emplace_back(pack_rows(from, rows, blocks, units, kernels_.lanes));
 }
 
@@ -113,8 +113,8 @@ class Encoder::Room {
     void prepare(const Encoder& encoder, int threads) {
         const EncoderNetwork& network = encoder.network_;
         const int lanes = encoder.kernels_.lanes;
-        const long rows = offsets.back(), texts = static_cast<long>(lengths.size());
-        const long width = static_cast<long>(network.directions) * network.hidden;
+        const Index rows = offsets.back(), texts = static_cast<Index>(lengths.size());
+        const Index width = static_cast<Index>(network.directions) * network.hidden;
         const bool pooled = encoder.pooled(), dense = network.dense;
         work.texts = static_cast<int>(texts);
         work.steps = static_cast<int>(offsets.size()) - 1;
@@ -132,16 +132,16 @@ class Encoder::Room {
         work.queries = floats(network.query ? rows * padded(network.query.units, lanes) : 0);
         work.pooled = floats(pooled ? texts * width : 0);
         work.result = floats(network.head ? (pooled ? texts : rows) * padded(network.head.units, lanes) : 0);
-        prepare_threads(std::max<long>(work.seen_stride, width), lanes, threads);
+        prepare_threads(std::max<Index>(work.seen_stride, width), lanes, threads);
     }
 
-    long bytes() const {
-        return std::accumulate(sizes_.begin(), sizes_.end(), 0L) * static_cast<long>(sizeof(float));
+    Index bytes() const {
+        return std::accumulate(sizes_.begin(), sizes_.end(), 0L) * static_cast<Index>(sizeof(float));
     }
 
   private:
-    void prepare_threads(long longest, int lanes, int threads) {
-        for (long done = static_cast<long>(scratch_.size()); done < threads; ++done) {
+    void prepare_threads(Index longest, int lanes, int threads) {
+        for (Index done = static_cast<Index>(scratch_.size()); done < threads; ++done) {
             StreamScratch& each = scratch_.emplace_back();
             for (int which = 0; which < 2; ++which) {
                 each.sums[which] = kept_.emplace_back(kStreamChunk * 4L * lanes).get();
@@ -154,7 +154,7 @@ class Encoder::Room {
     }
 
     // The next buffer, in the same order in every call. What lies in the padding is zero from the beginning, and stays so.
-    float* floats(long count) {
+    float* floats(Index count) {
         if (used_ == buffers_.size()) {
             buffers_.emplace_back();
             sizes_.push_back(0);
@@ -168,7 +168,7 @@ class Encoder::Room {
 
     std::size_t used_ = 0;
     std::vector<Buffer<float>> buffers_, kept_;
-    std::vector<long> sizes_;
+    std::vector<Index> sizes_;
     std::vector<Buffer<std::uint8_t>> bytes_;
     std::vector<StreamScratch> scratch_;
     Barrier barriers_[3];
@@ -193,7 +193,7 @@ void Encoder::keep_room(std::unique_ptr<Room> room) const {
 
 struct Encoder::Plan {
     std::vector<int> order;    // numbers of texts, the longest first
-    std::vector<long> starts;  // of each text: its first row; and how many rows there are
+    std::vector<Index> starts;  // of each text: its first row; and how many rows there are
 
     explicit Plan(const Texts& texts) : order(static_cast<std::size_t>(texts.count)), starts(1, 0) {
         std::iota(order.begin(), order.end(), 0);
@@ -213,7 +213,7 @@ struct Encoder::Plan {
         }
         const std::size_t rounds = (order.size() + count * kStreamChunk - 1) / (count * kStreamChunk);
         const std::size_t most = (order.size() + rounds * count - 1) / (rounds * count);  // so that all have as many
-        long rows = 0;
+        Index rows = 0;
         for (const int text : order) {
             rows += texts.lengths[text];
             if (found.empty() || rows > kRows || found.back().size() == most) {
@@ -226,8 +226,8 @@ struct Encoder::Plan {
     }
 };
 
-int Encoder::threads_for(long rows, int most) const {
-    const long worth = products_ * rows / kProductsWorthACore;
+int Encoder::threads_for(Index rows, int most) const {
+    const Index worth = products_ * rows / kProductsWorthACore;
     return static_cast<int>(worth < 1 ? 1 : worth < most ? worth : most);
 }
 
@@ -235,23 +235,30 @@ int Encoder::threads_for(long rows, int most) const {
 void Encoder::run(const Texts& texts, float* answers, int threads) const {
     const Plan plan(texts);
     threads = threads_for(plan.starts.back(), threads);
-    if (texts.count < 2 * threads && texts.count <= kStreamChunk) return read(texts, plan, plan.order, answers, threads);
+    Interrupt interrupt;
+    if (texts.count < 2 * threads && texts.count <= kStreamChunk) {
+        read(texts, plan, plan.order, answers, threads, &interrupt);
+        return interrupt.check();
+    }
     const auto groups = plan.groups(texts, threads);
     std::atomic<std::size_t> next{0};
     std::exception_ptr failure;  // memory that is not there: told by the caller's thread
-    auto body = [&](int, int) {
+    auto body = [&](int index, int) {
         try {
-            for (std::size_t i = next++; i < groups.size(); i = next++) read(texts, plan, groups[i], answers, 1);
+            for (std::size_t i = next++; i < groups.size() && !interrupt.stops(index, 0); i = next++)
+                read(texts, plan, groups[i], answers, 1, index == 0 ? &interrupt : nullptr);
         } catch (...) {
             const std::lock_guard<std::mutex> locked(lock_);
             failure = std::current_exception();
         }
     };
     parallel(static_cast<int>(std::min<std::size_t>(groups.size(), static_cast<std::size_t>(threads))), body);
+    interrupt.check();
     if (failure) std::rethrow_exception(failure);
 }
 
-void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>& chosen, float* answers, int threads) const {
+void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>& chosen, float* answers, int threads,
+                   Interrupt* interrupt) const {
     std::unique_ptr<Room> room = take_room();
     const int lanes = kernels_.lanes, count = static_cast<int>(chosen.size());
     room->lengths.clear();
@@ -265,7 +272,8 @@ void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>&
     room->ids.resize(static_cast<std::size_t>(room->offsets.back()));
     EncoderWork& work = room->work;
     work.ids = room->ids.data();
-    const auto copy = [](float* to, const float* from, long numbers) {
+    work.interrupt = interrupt;
+    const auto copy = [](float* to, const float* from, Index numbers) {
         std::memcpy(to, from, static_cast<std::size_t>(numbers) * sizeof(float));
     };
     const auto for_rows = [&](auto take) {  // take(row here, row among those of the call)
@@ -273,14 +281,14 @@ void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>&
             for (int t = 0; t < work.lengths[i]; ++t)
                 take(work.offsets[t] + i, plan.starts[static_cast<std::size_t>(chosen[static_cast<std::size_t>(i)])] + t);
     };
-    for_rows([&](long row, long given) {
+    for_rows([&](Index row, Index given) {
         if (texts.ids) {
             room->ids[static_cast<std::size_t>(row)] = texts.ids[given];
             return;
         }
         float* to = work.seen + row * work.seen_stride;
         const float* from = texts.vectors + given * inputs_;
-        for (const long part : input_parts_) {
+        for (const Index part : input_parts_) {
             copy(to, from, part);
             to += padded(part, lanes);
             from += part;
@@ -288,14 +296,14 @@ void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>&
     });
     auto body = [&](int index, int members) { kernels_.encode(network_, work, index, members); };
     parallel(threads, body);
-    const long width = static_cast<long>(network_.directions) * network_.hidden;
+    const Index width = static_cast<Index>(network_.directions) * network_.hidden;
     const float* output = network_.dense ? work.seen + network_.seen + (network_.layers - 1) * width
                                          : work.outputs[(network_.layers - 1) % 2];
     const float* from = network_.head ? work.result : pooled() ? work.pooled : output;
-    const long stride = network_.head ? padded(width_, lanes) : pooled() || !network_.dense ? width : work.seen_stride;
-    const long size = network_.head ? width_ : hidden_;  // without a head the directions are padded each by itself
-    const auto answer = [&](long row, long place) {
-        for (long part = 0; part * size < width_; ++part)
+    const Index stride = network_.head ? padded(width_, lanes) : pooled() || !network_.dense ? width : work.seen_stride;
+    const Index size = network_.head ? width_ : hidden_;  // without a head the directions are padded each by itself
+    const auto answer = [&](Index row, Index place) {
+        for (Index part = 0; part * size < width_; ++part)
             copy(answers + place * width_ + part * size, from + row * stride + part * network_.hidden, size);
     };
     if (!pooled()) for_rows(answer);

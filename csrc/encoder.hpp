@@ -51,7 +51,7 @@ class Encoder {
     int inputs() const { return inputs_; }
     int ids() const { return ids_; }
     bool pooled() const { return network_.pooling != Pooling::steps; }
-    long width() const { return width_; }  // numbers of an answer: one for each text where it is pooled, else for each row
+    Index width() const { return width_; }  // numbers of an answer: one for each text where it is pooled, else for each row
 
     // Writes the answers, texts and rows in the order in which they came.
     void run(const Texts& texts, float* answers, int threads) const;
@@ -60,20 +60,21 @@ class Encoder {
     struct Plan;  // the texts of a call, longest first
     class Room;   // the memory in which some texts are read
 
-    void add_layer(const EncoderWeights& weights, std::size_t depth, const std::vector<long>& parts);
+    void add_layer(const EncoderWeights& weights, std::size_t depth, const std::vector<Index>& parts);
     void add_ends(const EncoderWeights& weights);
-    Matrix keep(const Plain& from, int blocks, const std::vector<long>& parts);
-    const float* keep_rows(const float* from, long rows, int blocks, long units);
-    int threads_for(long rows, int most) const;
+    Matrix keep(const Plain& from, int blocks, const std::vector<Index>& parts);
+    const float* keep_rows(const float* from, Index rows, int blocks, Index units);
+    int threads_for(Index rows, int most) const;
     std::unique_ptr<Room> take_room() const;
     void keep_room(std::unique_ptr<Room> room) const;
-    void read(const Texts& texts, const Plan& plan, const std::vector<int>& chosen, float* answers, int threads) const;
+    void read(const Texts& texts, const Plan& plan, const std::vector<int>& chosen, float* answers, int threads,
+              Interrupt* interrupt) const;
 
     const Kernels& kernels_;
     EncoderNetwork network_{};
     int hidden_, inputs_, ids_;
-    long width_, products_ = 0;  // products: multiplications of a row
-    std::vector<long> input_parts_;
+    Index width_, products_ = 0;  // products: multiplications of a row
+    std::vector<Index> input_parts_;
     std::vector<EncoderLayer> layers_;
     std::vector<PackedMatrix> matrices_;
     std::vector<Buffer<float>> rows_;

@@ -35,7 +35,7 @@ std::shared_ptr<Encoder> make_encoder(const nb::dict& description) {
     weights.head = given.matrix("head");
     weights.head_bias = given.numbers("head_bias", weights.head.rows);
     const auto parts = given.parts("parts");
-    const long H = weights.hidden, gates = weight_blocks(weights.cell) * H;
+    const Index H = weights.hidden, gates = weight_blocks(weights.cell) * H;
     std::vector<Given> kept;
     kept.reserve(parts.size());
     for (const nb::dict& each : parts) {
@@ -53,9 +53,9 @@ std::shared_ptr<Encoder> make_encoder(const nb::dict& description) {
 }
 
 // The steps of each text, and of all.
-std::vector<int> checked_lengths(const Ids& lengths, long& rows) {
+std::vector<int> checked_lengths(const Ids& lengths, Index& rows) {
     if (lengths.ndim() != 1) refuse("the lengths should be a list");
-    const auto found = checked_ids("the lengths", lengths, static_cast<long>(lengths.size()), kMostSteps + 1);
+    const auto found = checked_ids("the lengths", lengths, static_cast<Index>(lengths.size()), kMostSteps + 1);
     rows = 0;
     for (const int length : found) {
         if (length < 1) refuse("a text should have a step or more");
@@ -65,7 +65,7 @@ std::vector<int> checked_lengths(const Ids& lengths, long& rows) {
     return found;
 }
 
-nb::ndarray<nb::numpy, float> run(const Encoder& encoder, const Texts& texts, long rows, int threads) {
+nb::ndarray<nb::numpy, float> run(const Encoder& encoder, const Texts& texts, Index rows, int threads) {
     const auto answers = static_cast<std::size_t>(encoder.pooled() ? texts.count : rows);
     const auto width = static_cast<std::size_t>(encoder.width());
     std::vector<float> found(answers * width);
@@ -77,17 +77,17 @@ nb::ndarray<nb::numpy, float> run(const Encoder& encoder, const Texts& texts, lo
 }
 
 nb::ndarray<nb::numpy, float> read_vectors(const Encoder& encoder, const Numbers& vectors, const Ids& lengths, int threads) {
-    long rows;
+    Index rows;
     const auto many = checked_lengths(lengths, rows);
-    if (!encoder.inputs() || vectors.ndim() != 2 || static_cast<long>(vectors.shape(0)) != rows ||
-        static_cast<long>(vectors.shape(1)) != encoder.inputs())
+    if (!encoder.inputs() || vectors.ndim() != 2 || static_cast<Index>(vectors.shape(0)) != rows ||
+        static_cast<Index>(vectors.shape(1)) != encoder.inputs())
         refuse("the vectors should be " + std::to_string(rows) + " x " + std::to_string(encoder.inputs()));
     const Texts texts{static_cast<int>(many.size()), many.data(), vectors.data(), nullptr};
     return run(encoder, texts, rows, checked_threads(threads));
 }
 
 nb::ndarray<nb::numpy, float> read_ids(const Encoder& encoder, const Ids& ids, const Ids& lengths, int threads) {
-    long rows;
+    Index rows;
     const auto many = checked_lengths(lengths, rows);
     const auto read = checked_ids("the ids", ids, rows, encoder.ids());
     const Texts texts{static_cast<int>(many.size()), many.data(), nullptr, read.data()};
@@ -96,7 +96,7 @@ nb::ndarray<nb::numpy, float> read_ids(const Encoder& encoder, const Ids& ids, c
 
 nb::tuple best_paths(const Numbers& emissions, const Ids& lengths, const Numbers& start, const Numbers& transitions,
                      const Numbers& end) {
-    long rows;
+    Index rows;
     const auto many = checked_lengths(lengths, rows);
     const std::size_t tags = start.size();
     if (tags == 0 || tags > kMostSize || transitions.size() != tags * tags || end.size() != tags ||
@@ -107,7 +107,7 @@ nb::tuple best_paths(const Numbers& emissions, const Ids& lengths, const Numbers
     std::vector<float> scores(many.size());
     {
         nb::gil_scoped_release unlocked;
-        long row = 0;
+        Index row = 0;
         for (std::size_t i = 0; i < many.size(); row += many[i++])
             scores[i] = viterbi(chain, emissions.data() + row * chain.tags, many[i], paths.data() + row);
     }

@@ -11,7 +11,7 @@
 namespace elman {
 namespace {
 
-long bytes_of(const Plain& m) { return m.rows * m.columns * (m.numbers ? 4 : 1); }
+Index bytes_of(const Plain& m) { return m.rows * m.columns * (m.numbers ? 4 : 1); }
 
 }  // namespace
 
@@ -24,7 +24,7 @@ Engine::Engine(const Weights& weights)
     require(output_ == hidden_ || weights.cell == Cell::lstm, "the projection");
     check_seen(weights);
     const bool lstm = weights.cell == Cell::lstm;
-    state_size_ = static_cast<long>(depth) * (output_ + (lstm ? hidden_ : 0));
+    state_size_ = static_cast<Index>(depth) * (output_ + (lstm ? hidden_ : 0));
     initial_.assign(static_cast<std::size_t>(state_size_), 0.0f);
     if (weights.initial) initial_.assign(weights.initial, weights.initial + state_size_);
 
@@ -42,22 +42,22 @@ Engine::Engine(const Weights& weights)
     if (weights.tokens.numbers) {
         network_.tokens = keep_rows(weights.tokens.numbers, 1, 1, weights.tokens.rows * weights.tokens.columns);
     } else if (weights.tokens.bytes) {
-        const long count = weights.tokens.rows * weights.tokens.columns;
+        const Index count = weights.tokens.rows * weights.tokens.columns;
         token_bytes_ = Buffer<std::int8_t>(count);
         std::memcpy(token_bytes_, weights.tokens.bytes, static_cast<std::size_t>(count));
         network_.tokens = token_bytes_.get();
         network_.token_scale = keep_rows(weights.tokens.scale, 1, 1, weights.tokens.rows);
     }
     if (weights.label_size)
-        network_.label_vectors = keep_rows(weights.label_vectors, 1, 1, static_cast<long>(labels_) * weights.label_size);
+        network_.label_vectors = keep_rows(weights.label_vectors, 1, 1, static_cast<Index>(labels_) * weights.label_size);
     layers_.reserve(depth);
     for (std::size_t i = 0; i < depth; ++i) add_layer(weights, i);
     network_.layer = layers_.data();
 
-    long top = output_;
+    Index top = output_;
     if (weights.bridge) {
-        const std::vector<long> parts = weights.bridge_parts.empty() ? std::vector<long>{top} : weights.bridge_parts;
-        for (const long part : parts) require(part > 0, "the bridge to the softmax");
+        const std::vector<Index> parts = weights.bridge_parts.empty() ? std::vector<Index>{top} : weights.bridge_parts;
+        for (const Index part : parts) require(part > 0, "the bridge to the softmax");
         require(weights.bridge.columns == std::accumulate(parts.begin(), parts.end(), 0L) && weights.bridge_bias,
                 "the bridge to the softmax");
         network_.bridge = keep(weights.bridge, 1, parts);
@@ -86,17 +86,17 @@ void Engine::add_layer(const Weights& weights, std::size_t depth) {
     const LayerWeights& from = weights.layers[depth];
     const std::string name = "layer " + std::to_string(depth + 1);
     const int blocks = weight_blocks(weights.cell);
-    const long H = hidden_, P = output_, rows = blocks * H, seen = weights.token_size + weights.label_size + weights.fed_size;
+    const Index H = hidden_, P = output_, rows = blocks * H, seen = weights.token_size + weights.label_size + weights.fed_size;
     const bool first = depth == 0, tabled = from.table != nullptr;
     // Only what reads the token has a table: the first layer, or with dense connections every layer.
     require(!tabled || first || weights.dense, name);
     require(!from.labels || (tabled && labels_), name);
     require(!tabled || !labels_ || from.labels, name);
-    std::vector<long> parts;
+    std::vector<Index> parts;
     if ((first || weights.dense) && !tabled) parts.push_back(seen);
     if (!first) parts.insert(parts.end(), weights.dense ? depth : 1, P);
-    long columns = 0;
-    for (const long part : parts) columns += part;
+    Index columns = 0;
+    for (const Index part : parts) columns += part;
     require(from.hidden && from.hidden.rows == rows && from.hidden.columns == P, name);
     require(static_cast<bool>(from.input) == !parts.empty(), name);
     if (from.input) require(columns > 0 && from.input.rows == rows && from.input.columns == columns, name);
@@ -117,19 +117,19 @@ void Engine::add_layer(const Weights& weights, std::size_t depth) {
     layers_.push_back(layer);
 }
 
-Matrix Engine::keep(const Plain& from, int blocks, const std::vector<long>& parts) {
+Matrix Engine::keep(const Plain& from, int blocks, const std::vector<Index>& parts) {
     bytes_ += bytes_of(from);
     return matrices_.emplace_back(from, blocks, parts, kernels_.lanes).matrix();
 }
 
-const float* Engine::keep_rows(const float* from, long rows, int blocks, long units, float filler) {
+const float* Engine::keep_rows(const float* from, Index rows, int blocks, Index units, float filler) {
     return rows_.emplace_back(pack_rows(from, rows, blocks, units, kernels_.lanes, filler));
 }
 
 // A second core halves the time that reading the weights takes, and costs a few waits.
 int Engine::threads_for(int rows, int most) const {
-    constexpr long kBytesWorthACore = 128 << 10;
-    const long worth = bytes_ * rows / kBytesWorthACore;
+    constexpr Index kBytesWorthACore = 128 << 10;
+    const Index worth = bytes_ * rows / kBytesWorthACore;
     return static_cast<int>(worth < 1 ? 1 : worth < most ? worth : most);
 }
 
@@ -143,8 +143,8 @@ Stream::Stream(const Engine& engine, int rows, int vectors, int threads)
       scratch_(static_cast<std::size_t>(threads)) {
     const StreamNetwork& network = engine.network();
     const int lanes = engine.kernels().lanes;
-    const auto floats = [&](long count) { return floats_.emplace_back(count).get(); };
-    const long states = static_cast<long>(network.layers) * rows;
+    const auto floats = [&](Index count) { return floats_.emplace_back(count).get(); };
+    const Index states = static_cast<Index>(network.layers) * rows;
     if (vectors) logits_ = floats((vectors < rows ? rows : vectors) * padded_);
     if (vectors < rows) vectors = rows;
     work_.rows = work_.capacity = rows;
@@ -152,15 +152,15 @@ Stream::Stream(const Engine& engine, int rows, int vectors, int threads)
     work_.labels = engine.labels() ? labels_.data() : nullptr;
     for (float*& h : work_.h) h = floats(states * network.output);
     work_.c = network.cell == Cell::lstm ? floats(states * network.hidden) : nullptr;
-    if (network.layer[0].projection) work_.inner = floats(static_cast<long>(rows) * network.hidden);
-    work_.seen_stride = network.seen + (network.dense ? static_cast<long>(network.layers) * network.output : 0);
+    if (network.layer[0].projection) work_.inner = floats(static_cast<Index>(rows) * network.hidden);
+    work_.seen_stride = network.seen + (network.dense ? static_cast<Index>(network.layers) * network.output : 0);
     if (work_.seen_stride) work_.seen = floats(rows * work_.seen_stride);
     if (network.residual) work_.outputs = floats(states * network.output);
-    const long bridged = network.bridge ? elman::padded(network.bridge.units, lanes) : 0;
+    const Index bridged = network.bridge ? elman::padded(network.bridge.units, lanes) : 0;
     if (bridged) work_.bridged = floats(vectors * bridged);
-    long longest = work_.seen_stride;
-    for (const long size : {static_cast<long>(network.hidden), static_cast<long>(network.output), bridged,
-                            static_cast<long>(network.bridge.size)})
+    Index longest = work_.seen_stride;
+    for (const Index size : {static_cast<Index>(network.hidden), static_cast<Index>(network.output), bridged,
+                            static_cast<Index>(network.bridge.size)})
         longest = size > longest ? size : longest;
     for (StreamScratch& each : scratch_)
         for (int which = 0; which < 2; ++which) {
@@ -173,11 +173,11 @@ Stream::Stream(const Engine& engine, int rows, int vectors, int threads)
 }
 
 float* Stream::h(int depth, int row) const {
-    return work_.h[work_.turn] + (static_cast<long>(depth) * work_.capacity + row) * engine_.network().output;
+    return work_.h[work_.turn] + (static_cast<Index>(depth) * work_.capacity + row) * engine_.network().output;
 }
 
 float* Stream::c(int depth, int row) const {
-    return work_.c + (static_cast<long>(depth) * work_.capacity + row) * engine_.network().hidden;
+    return work_.c + (static_cast<Index>(depth) * work_.capacity + row) * engine_.network().hidden;
 }
 
 const float* Stream::top() const {
@@ -195,7 +195,7 @@ void Stream::begin() {
 
 // A row's numbers, layer by layer: copy(where they stand here, where they stand outside, how many, how many with the padding).
 template <class Numbers, class Copy>
-void Stream::rows_of_states(Numbers* states, long apart, Copy copy) const {
+void Stream::rows_of_states(Numbers* states, Index apart, Copy copy) const {
     for (int row = 0; row < work_.rows; ++row) {
         Numbers* each = states + row * (apart ? apart : engine_.state_size());
         for (int depth = 0; depth < engine_.network().layers; ++depth) {
@@ -208,7 +208,7 @@ void Stream::rows_of_states(Numbers* states, long apart, Copy copy) const {
     }
 }
 
-void Stream::load(const float* states, long apart) {
+void Stream::load(const float* states, Index apart) {
     rows_of_states(states, apart, [](float* here, const float* outside, int count, int padded) {
         std::memcpy(here, outside, static_cast<std::size_t>(count) * sizeof(float));
         // What is not finite spreads to the padding, and would stay there for the next row that is read in this memory.
@@ -216,7 +216,7 @@ void Stream::load(const float* states, long apart) {
     });
 }
 
-void Stream::save(float* states, long apart) const {
+void Stream::save(float* states, Index apart) const {
     rows_of_states(states, apart, [](const float* here, float* outside, int count, int) {
         std::memcpy(outside, here, static_cast<std::size_t>(count) * sizeof(float));
     });
@@ -250,7 +250,7 @@ std::unique_ptr<Stream> Engine::take_stream(int rows, int threads) const {
 }
 
 void Engine::keep_stream(std::unique_ptr<Stream> stream) const {
-    constexpr long kMostLogits = 1L << 20;
+    constexpr Index kMostLogits = 1L << 20;
     if (stream->capacity() * stream->padded() > kMostLogits) return;
     const std::lock_guard<std::mutex> locked(lock_);
     streams_.push_back(std::move(stream));
@@ -271,7 +271,7 @@ void Engine::step(int rows, const int* ids, const int* labels, const float* stat
         stream.wait(count);
         for (int row = index; row < rows; row += count) {
             const float* from = stream.row_logits(row);
-            float* to = log_probs + static_cast<long>(row) * vocabulary();
+            float* to = log_probs + static_cast<Index>(row) * vocabulary();
             const LogSum sum = kernels_.log_sum(from, stream.padded());
             const double total = sum.top + std::log(sum.sum);
             for (int id = 0; id < vocabulary(); ++id) to[id] = static_cast<float>(static_cast<double>(from[id]) - total);
@@ -284,19 +284,20 @@ void Engine::step(int rows, const int* ids, const int* labels, const float* stat
 }
 
 // The recurrence goes step by step, but what comes out of it is given to the softmax many steps at a time.
-void Engine::score(int rows, long steps, const int* inputs, const int* targets, const int* labels, float* states,
+void Engine::score(int rows, Index steps, const int* inputs, const int* targets, const int* labels, float* states,
                    double* log_probs, int threads) const {
     constexpr int kVectors = 32;
-    const long block = rows < kVectors ? kVectors / rows : 1, stride = network_.output;
+    const Index block = rows < kVectors ? kVectors / rows : 1, stride = network_.output;
     threads = threads_for(rows, threads);
     Stream stream(*this, rows, static_cast<int>(block) * rows, threads);
     Buffer<float> tops(block * rows * stride);
     stream.load(states);
     if (labels) std::memcpy(stream.labels(), labels, static_cast<std::size_t>(rows) * sizeof(int));
+    Interrupt interrupt;
     auto body = [&](int index, int count) {
-        for (long begin = 0; begin < steps; begin += block) {
-            const long some = steps - begin < block ? steps - begin : block;
-            for (long t = 0; t < some; ++t) {
+        for (Index begin = 0; begin < steps; begin += block) {
+            const Index some = steps - begin < block ? steps - begin : block;
+            for (Index t = 0; t < some; ++t) {
                 if (index == 0)
                     for (int row = 0; row < rows; ++row) stream.ids()[row] = inputs[row * steps + begin + t];
                 stream.wait(count);
@@ -309,9 +310,9 @@ void Engine::score(int rows, long steps, const int* inputs, const int* targets, 
             }
             stream.wait(count);
             stream.logits(tops, static_cast<int>(some) * rows, index, count);
-            stream.wait(count);
-            for (long i = index; i < some * rows; i += count) {
-                const long place = i % rows * steps + begin + i / rows;
+            if (stream.wait(count, interrupt.stops(index, some * rows * bytes_))) return;
+            for (Index i = index; i < some * rows; i += count) {
+                const Index place = i % rows * steps + begin + i / rows;
                 const float* from = stream.row_logits(static_cast<int>(i));
                 const LogSum sum = kernels_.log_sum(from, stream.padded());
                 log_probs[place] = static_cast<double>(from[targets[place]]) - sum.top - std::log(sum.sum);
@@ -319,6 +320,7 @@ void Engine::score(int rows, long steps, const int* inputs, const int* targets, 
         }
     };
     parallel(threads, body);
+    interrupt.check();
     stream.save(states);
 }
 

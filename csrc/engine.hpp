@@ -33,7 +33,7 @@ struct Weights {
     Plain bridge, softmax;                  // softmax: V x what it sees
     const float* bridge_bias = nullptr;
     bool bridge_tanh = false;               // the softmax sees the hyperbolic tangent of the bridge
-    std::vector<long> bridge_parts;         // sizes of the vectors that the bridge sees side by side; none: the output
+    std::vector<Index> bridge_parts;         // sizes of the vectors that the bridge sees side by side; none: the output
     const float* softmax_bias = nullptr;    // V
     const float* initial = nullptr;         // the state before the first step, `state_size` numbers
 };
@@ -51,7 +51,7 @@ class Engine {
     const StreamNetwork& network() const { return network_; }
     int vocabulary() const { return network_.vocabulary; }
     int labels() const { return labels_; }
-    long state_size() const { return state_size_; }     // numbers of a row's state: for each layer h, then c
+    Index state_size() const { return state_size_; }     // numbers of a row's state: for each layer h, then c
     const float* initial() const { return initial_.data(); }
     int threads_for(int rows, int most) const;          // as many of `most` as make a step quicker
     int hidden() const { return hidden_; }
@@ -62,7 +62,7 @@ class Engine {
               int threads) const;
 
     // The log-probability of each target (B x T) after the inputs up to its place (B x T); states are changed in place.
-    void score(int rows, long steps, const int* inputs, const int* targets, const int* labels, float* states,
+    void score(int rows, Index steps, const int* inputs, const int* targets, const int* labels, float* states,
                double* log_probs, int threads) const;
 
   private:
@@ -74,7 +74,7 @@ class Engine {
     const Kernels& kernels_;
     StreamNetwork network_{};
     int hidden_, output_, labels_;
-    long state_size_, bytes_ = 0;  // bytes: of the weights that a step of one row reads
+    Index state_size_, bytes_ = 0;  // bytes: of the weights that a step of one row reads
     std::vector<StreamLayer> layers_;
     std::vector<PackedMatrix> matrices_;
     std::vector<Buffer<float>> rows_;
@@ -83,8 +83,8 @@ class Engine {
     mutable std::mutex lock_;
     mutable std::vector<std::unique_ptr<Stream>> streams_;  // those that are not in use, for `step`
 
-    Matrix keep(const Plain& from, int blocks, const std::vector<long>& parts);
-    const float* keep_rows(const float* from, long rows, int blocks, long units, float filler = 0);
+    Matrix keep(const Plain& from, int blocks, const std::vector<Index>& parts);
+    const float* keep_rows(const float* from, Index rows, int blocks, Index units, float filler = 0);
 };
 
 // Rows of text that are read side by side: their state, and room to compute in.
@@ -94,14 +94,14 @@ class Stream {
     Stream(const Engine& engine, int rows, int vectors, int threads);
 
     void begin();                                // every row at the initial state
-    void load(const float* states, long apart = 0);  // B x state_size, or rows so far apart
-    void save(float* states, long apart = 0) const;
+    void load(const float* states, Index apart = 0);  // B x state_size, or rows so far apart
+    void save(float* states, Index apart = 0) const;
     void gather(const std::vector<int>& rows);   // go on with these rows: a later or equal one in each place, or the first
     void set_rows(int rows) { work_.rows = rows; }
     int rows() const { return work_.rows; }
     int* ids() { return ids_.data(); }
     int* labels() { return labels_.data(); }
-    void feed(const float* rows, long apart) { work_.fed = rows, work_.fed_stride = apart; }
+    void feed(const float* rows, Index apart) { work_.fed = rows, work_.fed_stride = apart; }
     int threads() const { return static_cast<int>(scratch_.size()); }
     int capacity() const { return work_.capacity; }
 
@@ -110,10 +110,10 @@ class Stream {
     void logits(const float* top, int rows, int index, int count) {
         logits(top, stride(), rows, logits_, index, count);
     }
-    void logits(const float* top, long apart, int rows, float* to, int index, int count) {
+    void logits(const float* top, Index apart, int rows, float* to, int index, int count) {
         engine_.kernels().stream_logits(engine_.network(), work_, top, apart, rows, to, index, count);
     }
-    void wait(int count) { barrier_.wait(count); }
+    bool wait(int count, bool stop = false) { return barrier_.wait(count, stop); }
     void turn(int index) {  // after a step, by one of them: the next state becomes the present one
         if (index == 0) work_.turn = 1 - work_.turn;
     }
@@ -121,19 +121,19 @@ class Stream {
     const float* top() const;  // what the last layer gives after a step, before the turn
     const float* bridged() const { return work_.bridged; }  // what the softmax saw, where there is a bridge to it
     float* h(int depth, int row) const;                     // of the present state
-    long stride() const { return engine_.network().output; }
+    Index stride() const { return engine_.network().output; }
     const float* row_logits(int row) const { return logits_ + row * padded_; }
-    long padded() const { return padded_; }
+    Index padded() const { return padded_; }
 
   private:
     float* c(int depth, int row) const;
     template <class Numbers, class Copy>
-    void rows_of_states(Numbers* states, long apart, Copy copy) const;
+    void rows_of_states(Numbers* states, Index apart, Copy copy) const;
 
     const Engine& engine_;
     StreamWork work_{};
     Barrier barrier_;
-    long padded_;  // vocabulary
+    Index padded_;  // vocabulary
     std::vector<int> ids_, labels_;
     std::vector<Buffer<float>> floats_;
     std::vector<Buffer<std::uint8_t>> bytes_;

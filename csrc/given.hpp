@@ -24,7 +24,7 @@ template <class T>
 using Whole = nb::ndarray<const T, nb::device::cpu, nb::c_contig>;
 using Ids = Whole<std::int64_t>;
 
-constexpr long kMostRows = 1L << 24, kMostSize = 1L << 28, kMostSteps = 1L << 30;  // products of these never overflow
+constexpr Index kMostRows = 1L << 24, kMostSize = 1L << 28, kMostSteps = 1L << 30;  // products of these never overflow
 constexpr int kMostThreads = 1024;
 
 [[noreturn]] inline void refuse(const std::string& why) { throw std::invalid_argument(why); }
@@ -42,8 +42,8 @@ std::vector<T> copied(const Whole<T>& array) {
 
 // A copy likewise, of `count` numbers from 0 to `below` - 1.
 template <class T>
-std::vector<int> checked_ids(const char* what, const Whole<T>& ids, long count, long below) {
-    if (static_cast<long>(ids.size()) != count) refuse(std::string(what) + " should be " + std::to_string(count));
+std::vector<int> checked_ids(const char* what, const Whole<T>& ids, Index count, Index below) {
+    if (static_cast<Index>(ids.size()) != count) refuse(std::string(what) + " should be " + std::to_string(count));
     std::vector<int> found(ids.size());
     for (std::size_t i = 0; i < ids.size(); ++i) {
         const T id = *const_cast<const volatile T*>(ids.data() + i);  // read once
@@ -68,19 +68,19 @@ class Given {
     bool flag(const char* name) const { return cast<bool>(name, "true or false"); }
     std::string text(const char* name) const { return cast<std::string>(name, "a text"); }
     std::vector<nb::dict> parts(const char* name) const { return cast<std::vector<nb::dict>>(name, "a list of parts"); }
-    std::vector<long> sizes(const char* name) const {
-        auto sizes = cast<std::vector<long>>(name, "a list of whole numbers");
-        for (const long size : sizes)
+    std::vector<Index> sizes(const char* name) const {
+        auto sizes = cast<std::vector<Index>>(name, "a list of whole numbers");
+        for (const Index size : sizes)
             if (size < 1 || size > kMostSize) refuse(std::string(name) + " should be 1 to " + std::to_string(kMostSize));
         return sizes;
     }
 
     // Exactly `count` numbers, or null where there is None.
-    const float* numbers(const char* name, long count) {
+    const float* numbers(const char* name, Index count) {
         const nb::object value = get(name);
         if (value.is_none()) return nullptr;
         const Constant array = keep<float>(name, value);
-        if (static_cast<long>(array.size()) != count)
+        if (static_cast<Index>(array.size()) != count)
             refuse(std::string(name) + " should have " + std::to_string(count) + " numbers");
         return static_cast<const float*>(array.data());
     }
@@ -94,12 +94,12 @@ class Given {
         if (pair && nb::len(value) != 2) refuse(std::string(name) + " should be a matrix and its scales");
         const Constant array = pair ? keep<std::int8_t>(name, value[0]) : keep<float>(name, value);
         if (array.ndim() != 2 || array.size() == 0) refuse(std::string(name) + " should be a matrix");
-        plain.rows = static_cast<long>(array.shape(0));
-        plain.columns = static_cast<long>(array.shape(1));
+        plain.rows = static_cast<Index>(array.shape(0));
+        plain.columns = static_cast<Index>(array.shape(1));
         if (pair) {
             plain.bytes = static_cast<const std::int8_t*>(array.data());
             const Constant scale = keep<float>(name, value[1]);
-            if (static_cast<long>(scale.size()) != plain.rows) refuse(std::string(name) + " should have a scale a row");
+            if (static_cast<Index>(scale.size()) != plain.rows) refuse(std::string(name) + " should have a scale a row");
             plain.scale = static_cast<const float*>(scale.data());
         } else {
             plain.numbers = static_cast<const float*>(array.data());
@@ -125,8 +125,8 @@ class Given {
         Constant array;
         if (value.is_none() || !nb::try_cast(value, array)) refuse(std::string(name) + " should be an array");
         if (array.dtype() != nb::dtype<T>()) refuse(std::string(name) + " has another type of number than it should");
-        long step = 1;
-        for (std::size_t i = array.ndim(); i-- > 0; step *= static_cast<long>(array.shape(i)))
+        Index step = 1;
+        for (std::size_t i = array.ndim(); i-- > 0; step *= static_cast<Index>(array.shape(i)))
             if (array.shape(i) > 1 && array.stride(i) != step) refuse(std::string(name) + " should be contiguous");
         kept_.push_back(array);
         return array;

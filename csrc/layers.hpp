@@ -21,16 +21,16 @@ inline Weights network_of(Given& given, std::vector<Given>& kept) {
     if (weights.residual && weights.dense) refuse("connections are either residual or dense");
     if (weights.vocabulary < 1 || weights.hidden < 1 || weights.output < 1) refuse("a size is not above zero");
     weights.tokens = given.matrix("tokens");
-    weights.label_vectors = given.numbers("label_vectors", static_cast<long>(weights.labels) * weights.label_size);
+    weights.label_vectors = given.numbers("label_vectors", static_cast<Index>(weights.labels) * weights.label_size);
     weights.bridge = given.matrix("bridge");
     weights.bridge_bias = given.numbers("bridge_bias", weights.bridge.rows);
     weights.softmax = given.matrix("softmax");
     weights.softmax_bias = given.numbers("softmax_bias", weights.vocabulary);
 
     const auto layers = given.parts("layers");
-    const long H = weights.hidden, gates = weight_blocks(weights.cell) * H;
-    const long state = weights.output + (weights.cell == Cell::lstm ? H : 0);
-    weights.initial = given.numbers("initial", static_cast<long>(layers.size()) * state);
+    const Index H = weights.hidden, gates = weight_blocks(weights.cell) * H;
+    const Index state = weights.output + (weights.cell == Cell::lstm ? H : 0);
+    weights.initial = given.numbers("initial", static_cast<Index>(layers.size()) * state);
     kept.reserve(layers.size());
     for (const nb::dict& each : layers) {
         Given& layer = kept.emplace_back(each);

@@ -10,7 +10,7 @@ namespace elman::ELMAN_ISA {
 namespace {
 
 // How well query q fits the places of a source.
-void scores_of(const LookNetwork& network, const float* q, const float* keys, long size, int places, float* scores) {
+void scores_of(const LookNetwork& network, const float* q, const float* keys, Index size, int places, float* scores) {
     float scale = network.scale;
     if (network.score == Score::cosine) {
         const float length = std::sqrt(dot(q, q, size));
@@ -32,7 +32,7 @@ void softmax(float* scores, int places) {
 }
 
 // seen = Σ weight_s m_s
-void mix(const float* weights, const float* states, long size, int places, float* seen) {
+void mix(const float* weights, const float* states, Index size, int places, float* seen) {
     std::memset(seen, 0, static_cast<std::size_t>(size) * sizeof(float));
     for (int s = 0; s < places; ++s) add_multiple(weights[s], states + s * size, size, seen);
 }
@@ -42,7 +42,7 @@ void mix(const float* weights, const float* states, long size, int places, float
 // Puts the state h of each row (R x h_stride) in its place, and where `ids` are given the vector of its token. The caller
 // waits.
 void place(const StreamNetwork& stream, const LookNetwork& network, const LookWork& work, const int* ids, const float* h,
-           long h_stride, int index, int count) {
+           Index h_stride, int index, int count) {
     for (int row = index; row < work.rows; row += count) {
         float* to = work.joined + row * network.stride;
         if (ids) copy_token(stream, ids[row], to + network.token);
@@ -55,12 +55,12 @@ void place(const StreamNetwork& stream, const LookNetwork& network, const LookWo
 void look(const LookNetwork& network, const LookWork& work, int index, int count) {
     const Memory& memory = *work.memory;
     const float* queries = work.joined + network.state;
-    long stride = network.stride;
+    Index stride = network.stride;
     if (network.query) {
         const float* from = work.joined + (network.sees_token ? network.token : network.state);
         const Rows in = rows_for(network.query, from, network.stride, work.rows, work.scratch[index], 0);
-        stride = (network.query.units + kWidth - 1L) / kWidth * kWidth;
-        const auto write = [&](int row, long unit, Vector<float> sum) {
+        stride = padded_units(network.query);
+        const auto write = [&](int row, Index unit, Vector<float> sum) {
             if (network.query_bias) sum += load(network.query_bias + unit);
             store(work.queries + row * stride + unit, sum);
         };
@@ -69,9 +69,9 @@ void look(const LookNetwork& network, const LookWork& work, int index, int count
         queries = work.queries;
     }
     for (int row = index; row < work.rows; row += count) {
-        const long source = work.owners[row];
+        const Index source = work.owners[row];
         const int places = memory.lengths[source];
-        float* weights = work.weights + static_cast<long>(row) * memory.places;
+        float* weights = work.weights + static_cast<Index>(row) * memory.places;
         const float* keys = memory.keys + source * memory.places * memory.key_size;
         scores_of(network, queries + row * stride, keys, memory.key_size, places, weights);
         softmax(weights, places);

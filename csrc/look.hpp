@@ -31,8 +31,8 @@ struct LookNetwork {
     const float* v;
     int query_size;           // not padded
     bool sees_token;          // the query is a product of the token too
-    long token, state, seen;  // where the parts of a row begin; token: -1 where it is not there
-    long stride;
+    Index token, state, seen;  // where the parts of a row begin; token: -1 where it is not there
+    Index stride;
 };
 
 struct LookWork {

@@ -33,25 +33,25 @@ class Tensors {
     }
 
     template <class T>
-    T* find(const std::string& name, long rows, long columns) const {
+    T* find(const std::string& name, Index rows, Index columns) const {
         const auto found = arrays_.find(name);
         return found == arrays_.end() ? nullptr : check<T>(name, found->second, rows, columns);
     }
 
     template <class T>
-    T* get(const std::string& name, long rows, long columns) const {
+    T* get(const std::string& name, Index rows, Index columns) const {
         T* data = find<T>(name, rows, columns);
         if (!data) refuse(name, "is missing");
         return data;
     }
 
     template <class T>
-    static T* check(const std::string& name, const Array& array, long rows, long columns) {
+    static T* check(const std::string& name, const Array& array, Index rows, Index columns) {
         if (array.dtype() != nb::dtype<T>()) refuse(name, "has another type of number than the rest");
-        long stride = 1;  // what the next dimension's should be, the last one first
-        for (std::size_t i = array.ndim(); i-- > 0; stride *= long(array.shape(i)))
+        Index stride = 1;  // what the next dimension's should be, the last one first
+        for (std::size_t i = array.ndim(); i-- > 0; stride *= Index(array.shape(i)))
             if (array.shape(i) > 1 && array.stride(i) != stride) refuse(name, "should be contiguous");
-        if (array.ndim() == 0 || long(array.shape(array.ndim() - 1)) != columns || stride != rows * columns)
+        if (array.ndim() == 0 || Index(array.shape(array.ndim() - 1)) != columns || stride != rows * columns)
             refuse(name, "should be " + std::to_string(rows) + " x " + std::to_string(columns));
         return static_cast<T*>(const_cast<void*>(static_cast<const void*>(array.data())));
     }
@@ -63,7 +63,7 @@ class Tensors {
 struct Request {
     Cell cell;
     int input_size, hidden, output_size, threads;
-    std::vector<long> offsets;
+    std::vector<Index> offsets;
     Array output;  // N x D*P; backwards: its gradient
     Tensors states;  // each D x B x size
     std::vector<Tensors> directions;
@@ -72,10 +72,10 @@ struct Request {
 
 template <class T>
 void set_states(const Request& r, Layer<T>& layer) {
-    const long D = layer.directions, B = layer.batch, H = layer.hidden, P = layer.output_size;
+    const Index D = layer.directions, B = layer.batch, H = layer.hidden, P = layer.output_size;
     const bool lstm = layer.cell == Cell::lstm;
     for (int i = 0; i < layer.directions; ++i) {
-        const auto find = [&](const char* name, long size) {
+        const auto find = [&](const char* name, Index size) {
             T* all = r.states.find<T>(name, D * B, size);
             return all ? all + i * B * size : nullptr;
         };
@@ -97,8 +97,8 @@ void set_states(const Request& r, Layer<T>& layer) {
 
 template <class T>
 void set_direction(const Request& r, const Layer<T>& layer, const Tensors& given, Direction<T>& d) {
-    const long N = r.offsets.back(), H = layer.hidden, P = layer.output_size, G = weight_blocks(layer.cell);
-    const long I = r.input_size;  // 0 where the projected input is given
+    const Index N = r.offsets.back(), H = layer.hidden, P = layer.output_size, G = weight_blocks(layer.cell);
+    const Index I = r.input_size;  // 0 where the projected input is given
     d.input = I && !r.backward ? given.get<T>("input", N, I) : nullptr;
     d.weight_ih = I ? given.get<T>("weight_ih", G * H, I) : nullptr;
     d.weight_hh = given.get<T>("weight_hh", G * H, P);
@@ -115,13 +115,13 @@ void set_direction(const Request& r, const Layer<T>& layer, const Tensors& given
 
 template <class T>
 void set_gradient(const Request& r, const Layer<T>& layer, const Tensors& given, const Direction<T>& d, Gradient<T>& g) {
-    const long N = r.offsets.back();
+    const Index N = r.offsets.back();
     const bool lstm = layer.cell == Cell::lstm;
     if (!d.before && !lstm) refuse("before", "is missing");
     if (!d.inner && layer.cell == Cell::gru) refuse("inner", "is missing");
     if (!d.last && weight_blocks(layer.cell) == 1) refuse("last", "is missing");
     if (!d.cells && lstm) refuse("cells", "is missing");
-    g.d_gates = given.get<T>("d_gates", N, static_cast<long>(gradient_blocks(layer.cell)) * layer.hidden);
+    g.d_gates = given.get<T>("d_gates", N, static_cast<Index>(gradient_blocks(layer.cell)) * layer.hidden);
     g.d_input = d.weight_ih ? given.get<T>("d_input", N, r.input_size) : nullptr;
     g.d_hidden = d.weight_hr ? given.get<T>("d_hidden", N, layer.output_size) : nullptr;
 }
@@ -129,7 +129,7 @@ void set_gradient(const Request& r, const Layer<T>& layer, const Tensors& given,
 template <class T>
 void run(const Request& r) {
     const int count = static_cast<int>(r.directions.size());
-    const long P = r.output_size;
+    const Index P = r.output_size;
     Layer<T> layer{};
     layer.cell = r.cell;
     layer.steps = static_cast<int>(r.offsets.size()) - 1;
@@ -159,16 +159,16 @@ void run(const Request& r) {
     else (r.backward ? kernels().backward_double : kernels().forward_double)(layer);
 }
 
-std::vector<long> offsets_of(const std::vector<long>& batch_sizes, const Array& output) {
-    const long columns = output.ndim() > 1 ? static_cast<long>(output.shape(output.ndim() - 1)) : 0;
-    const long rows = columns > 0 ? static_cast<long>(output.size()) / columns : 0;
-    constexpr long most = std::numeric_limits<int>::max();
+std::vector<Index> offsets_of(const std::vector<Index>& batch_sizes, const Array& output) {
+    const Index columns = output.ndim() > 1 ? static_cast<Index>(output.shape(output.ndim() - 1)) : 0;
+    const Index rows = columns > 0 ? static_cast<Index>(output.size()) / columns : 0;
+    constexpr Index most = std::numeric_limits<int>::max();
     if (batch_sizes.empty()) refuse("batch_sizes", "should have a step");
-    if (static_cast<long>(batch_sizes.size()) > most || batch_sizes.front() > most)
+    if (static_cast<Index>(batch_sizes.size()) > most || batch_sizes.front() > most)
         refuse("batch_sizes", "should be at most " + std::to_string(most) + ", and have as many steps at most");
-    std::vector<long> offsets{0};
-    long before = batch_sizes.front();
-    for (const long size : batch_sizes) {
+    std::vector<Index> offsets{0};
+    Index before = batch_sizes.front();
+    for (const Index size : batch_sizes) {
         if (size < 1 || size > before) refuse("batch_sizes", "should be above zero and never rise");
         if (size > rows - offsets.back()) refuse("batch_sizes", "should have as many rows as the output");
         offsets.push_back(offsets.back() + size);
@@ -178,7 +178,7 @@ std::vector<long> offsets_of(const std::vector<long>& batch_sizes, const Array& 
 }
 
 void recurrence(bool backward, const std::string& mode, int input_size, int hidden, int output_size, int threads,
-                const std::vector<long>& batch_sizes, Array output, const nb::dict& states,
+                const std::vector<Index>& batch_sizes, Array output, const nb::dict& states,
                 const std::vector<nb::dict>& directions) {
     const Cell cell = cell_named(mode);
     const bool projected = hidden != output_size;
@@ -218,7 +218,7 @@ void additive(const Floats& query, const Floats& keys, const Floats& v,
     const std::vector<std::int64_t> counts = given_counts ? copied(*given_counts) : std::vector<std::int64_t>();
     for (const std::int64_t count : counts)
         if (count < 0 || count > std::int64_t(T)) refuse("counts", "should be from 0 to T");
-    Additive a{long(B), long(T), long(S), long(K), of_size("query", query, B * T * K), keys.data(), of_size("v", v, K),
+    Additive a{Index(B), Index(T), Index(S), Index(K), of_size("query", query, B * T * K), keys.data(), of_size("v", v, K),
                padding.data(), given_counts ? counts.data() : nullptr, scores.data(), nullptr, nullptr, nullptr};
     of_size("scores", scores, B * T * S);
     if (backward) {
@@ -230,9 +230,9 @@ void additive(const Floats& query, const Floats& keys, const Floats& v,
         a.d_keys = d_keys->data(), a.d_v = d_v->data();
     }
     nb::gil_scoped_release unlocked;
-    std::vector<long> work{0};  // of the sources before each
+    std::vector<Index> work{0};  // of the sources before each
     for (std::size_t b = 0; b < B; ++b) {
-        long places = 0;
+        Index places = 0;
         for (std::size_t s = 0; s < S; ++s) places += !a.padding[b * S + s];
         work.push_back(work.back() + places * (a.counts ? a.counts[b] : a.queries) + 1);
     }
@@ -253,10 +253,10 @@ void mixture(const Floats& weights, const Floats& states, const Bytes& padding, 
     if (R > B) refuse("weights", "should have no more rows than there are sources");
     if (padding.size() != B * S) refuse("padding", "should be B x S");
     of_size("weights", weights, R * S), of_size("seen", seen, R * M);
-    const Mixture m{long(S), long(M), states.data(), padding.data(), weights.data(), seen.data()};
+    const Mixture m{Index(S), Index(M), states.data(), padding.data(), weights.data(), seen.data()};
     nb::gil_scoped_release unlocked;
     auto body = [&](int index, int count) {
-        kernels().mixture(m, backward, long(R) * index / count, long(R) * (index + 1) / count);
+        kernels().mixture(m, backward, Index(R) * index / count, Index(R) * (index + 1) / count);
     };
     parallel(threads, body);
 }
@@ -264,7 +264,7 @@ void mixture(const Floats& weights, const Floats& states, const Bytes& padding, 
 // The losses of some rows, whose logits become their gradients.
 void surprise(Floats logits, const Ids& given, Floats losses, double smoothing, int threads) {
     if (logits.ndim() != 2) refuse("logits", "should have two dimensions");
-    const long N = static_cast<long>(logits.shape(0)), V = static_cast<long>(logits.shape(1));
+    const Index N = static_cast<Index>(logits.shape(0)), V = static_cast<Index>(logits.shape(1));
     checked_threads(threads);
     const std::vector<std::int64_t> targets = copied(given);
     if (targets.size() != std::size_t(N)) refuse("targets", "should be " + std::to_string(N));
@@ -274,7 +274,7 @@ void surprise(Floats logits, const Ids& given, Floats losses, double smoothing, 
             throw std::out_of_range("target " + std::to_string(target) + " is not from 0 to " + std::to_string(V - 1));
     nb::gil_scoped_release unlocked;
     auto body = [&](int index, int count) {
-        for (long n = N * index / count; n < N * (index + 1) / count; ++n)
+        for (Index n = N * index / count; n < N * (index + 1) / count; ++n)
             losses.data()[n] =
                 static_cast<float>(kernels().surprise(logits.data() + n * V, V, targets[n], smoothing));
     };

@@ -19,14 +19,14 @@ inline void require(bool fits, const std::string& what) {
 }
 
 // Memory for numbers that are read over and over: in large pages where it is large. Throws std::bad_alloc; `release` frees it.
-void* allocate_pages(long bytes);
+void* allocate_pages(Index bytes);
 
 // Memory that begins at a cache line, all zeros.
 template <class T>
 class Buffer {
   public:
     Buffer() = default;
-    explicit Buffer(long count) : data_(static_cast<T*>(allocate_pages(count * static_cast<long>(sizeof(T))))) {
+    explicit Buffer(Index count) : data_(static_cast<T*>(allocate_pages(count * static_cast<Index>(sizeof(T))))) {
         std::memset(static_cast<void*>(data_.get()), 0, static_cast<std::size_t>(count) * sizeof(T));
     }
     T* get() const { return data_.get(); }
@@ -39,14 +39,14 @@ class Buffer {
     std::unique_ptr<T, Release> data_;
 };
 
-inline long padded(long size, int lanes) { return (size + lanes - 1) / lanes * lanes; }
+inline Index padded(Index size, int lanes) { return (size + lanes - 1) / lanes * lanes; }
 
 // A matrix as it comes in: row-major, float32, or int8 with one scale a row.
 struct Plain {
     const float* numbers = nullptr;
     const std::int8_t* bytes = nullptr;
     const float* scale = nullptr;
-    long rows = 0, columns = 0;
+    Index rows = 0, columns = 0;
     explicit operator bool() const { return numbers || bytes; }
 };
 
@@ -56,7 +56,7 @@ class PackedMatrix {
     PackedMatrix() = default;
 
     // The columns are those of one vector, or of several that lie side by side, each padded: `parts` has their sizes.
-    PackedMatrix(const Plain& from, int blocks, const std::vector<long>& parts, int lanes);
+    PackedMatrix(const Plain& from, int blocks, const std::vector<Index>& parts, int lanes);
     const Matrix& matrix() const { return matrix_; }
 
   private:
@@ -67,6 +67,6 @@ class PackedMatrix {
 };
 
 // Rows of blocks * units numbers (a bias, a table) in the order of the panels of a matrix; `filler` in the padding.
-Buffer<float> pack_rows(const float* from, long rows, int blocks, long units, int lanes, float filler = 0);
+Buffer<float> pack_rows(const float* from, Index rows, int blocks, Index units, int lanes, float filler = 0);
 
 }  // namespace elman

@@ -17,6 +17,16 @@ constexpr int kMostVectors = 4;  // of a panel
 constexpr int kDepth = 256;      // steps of K at a time: so much of a panel stays in the first-level cache
 constexpr int kChunk = 48;       // rows at a time: so many rows' sums do too
 
+// Part `index` of `count`, all as equal as can be.
+struct Range {
+    int begin, end;
+};
+
+ELMAN_INLINE Range part(int total, int index, int count) {
+    return {static_cast<int>(static_cast<Index>(total) * index / count),
+            static_cast<int>(static_cast<Index>(total) * (index + 1) / count)};
+}
+
 // Rows of a tile whose panel is V registers wide: as many as fit. Besides the sums there are, in turn, all rows' numbers
 // and one column, or all columns and one row's number, whichever are fewer.
 constexpr int tile_rows(int vectors) {
@@ -27,7 +37,7 @@ constexpr int tile_rows(int vectors) {
 }
 
 template <class T, int R, int V>
-ELMAN_INLINE void tile(const T* a, long stride, const T* panel, int depth, T* sums, bool first) {
+ELMAN_INLINE void tile(const T* a, Index stride, const T* panel, int depth, T* sums, bool first) {
     constexpr int W = kLanes<T>;
     Vector<T> sum[R][V];
 #pragma GCC unroll 16
@@ -65,7 +75,7 @@ ELMAN_INLINE void tile(const T* a, long stride, const T* panel, int depth, T* su
 
 // `rows` is known only now, R at compile time: go down from the largest tile to the one that fits.
 template <class T, int R, int V>
-ELMAN_INLINE void tile_of(int rows, const T* a, long stride, const T* panel, int depth, T* sums, bool first) {
+ELMAN_INLINE void tile_of(int rows, const T* a, Index stride, const T* panel, int depth, T* sums, bool first) {
     if (rows == R) {
         tile<T, R, V>(a, stride, panel, depth, sums, first);
     } else if constexpr (R > 1) {
@@ -80,24 +90,24 @@ struct Nothing {
 // sums (rows x V registers) = a (rows x K, rows `stride` apart) times one panel; or added to what is there.
 // `touch(row)` is called a little before each row is computed: to fetch what will be needed with it.
 template <class T, int V, class Touch = Nothing>
-void multiply_panel(const T* a, long stride, int rows, const T* panel, int K, T* sums, bool add = false, Touch touch = {}) {
+void multiply_panel(const T* a, Index stride, int rows, const T* panel, int K, T* sums, bool add = false, Touch touch = {}) {
     constexpr int W = kLanes<T>;
     constexpr int most = tile_rows(V);
     const int tiles = (rows + most - 1) / most;
     for (int k = 0; k < K; k += kDepth) {
         const int depth = K - k < kDepth ? K - k : kDepth;
         for (int i = 0; i < tiles; ++i) {  // tiles as equal as can be: a tile of one row would wait for its own sums
-            const int begin = rows * i / tiles, end = rows * (i + 1) / tiles;
+            const int begin = rows * i / tiles, end = rows * (i + 1) / tiles;  // of a chunk: small numbers
             if (k == 0)
                 for (int r = begin; r < end; ++r) touch(r);
-            tile_of<T, most, V>(end - begin, a + begin * stride + k, stride, panel + static_cast<long>(k) * V * W,
+            tile_of<T, most, V>(end - begin, a + begin * stride + k, stride, panel + static_cast<Index>(k) * V * W,
                                 depth, sums + begin * V * W, k == 0 && !add);
         }
     }
 }
 
 template <class T, class Touch = Nothing>
-void multiply_panel(int vectors, const T* a, long stride, int rows, const T* panel, int K, T* sums, bool add = false,
+void multiply_panel(int vectors, const T* a, Index stride, int rows, const T* panel, int K, T* sums, bool add = false,
                     Touch touch = {}) {
     switch (vectors) {
         case 1: return multiply_panel<T, 1>(a, stride, rows, panel, K, sums, add, touch);
@@ -119,13 +129,13 @@ struct Panels {
         return left < kMostVectors * W ? left : kMostVectors * W;
     }
     int vectors(int p) const { return (columns(p) + W - 1) / W; }
-    long offset(int p) const { return static_cast<long>(first_column(p)) * K; }
-    long size() const { return (static_cast<long>(N) + W - 1) / W * W * K; }
+    Index offset(int p) const { return static_cast<Index>(first_column(p)) * K; }
+    Index size() const { return (static_cast<Index>(N) + W - 1) / W * W * K; }
 };
 
 // Pack panel p of a matrix whose element (k, n) stands at from[k * row + n * column].
 template <class T>
-void pack_panel(const Panels<T>& shape, int p, const T* from, long row, long column, T* to) {
+void pack_panel(const Panels<T>& shape, int p, const T* from, Index row, Index column, T* to) {
     const int columns = shape.columns(p), width = shape.vectors(p) * Panels<T>::W;
     from += shape.first_column(p) * column;
     to += shape.offset(p);

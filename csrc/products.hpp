@@ -24,24 +24,17 @@ ELMAN_INLINE int panel_vectors(const Matrix& m, int p) {
     return left < kMostVectors ? left : kMostVectors;
 }
 
-ELMAN_INLINE long panel_column(const Matrix& m, int p) { return static_cast<long>(p) * panel_width(m) * kWidth; }
+ELMAN_INLINE Index panel_column(const Matrix& m, int p) { return static_cast<Index>(p) * panel_width(m) * kWidth; }
 
-// The panels of thread `index` of `count`.
-struct Range {
-    int begin, end;
-};
-
-ELMAN_INLINE Range share(int total, int index, int count) {
-    return {static_cast<int>(static_cast<long>(total) * index / count),
-            static_cast<int>(static_cast<long>(total) * (index + 1) / count)};
-}
+// How many units there are with those that fill the last register.
+ELMAN_INLINE Index padded_units(const Matrix& m) { return (static_cast<Index>(m.units) + kWidth - 1) / kWidth * kWidth; }
 
 // --- The rows -------------------------------------------------------------------------------------------------------
 
 // Some rows that a matrix is multiplied with; for an int8 matrix as bytes, each row with its scale.
 struct Rows {
     const float* data;
-    long stride;
+    Index stride;
     const std::uint8_t* bytes;
     const float* scale;
 };
@@ -70,10 +63,10 @@ inline float to_bytes(const float* from, int size, std::uint8_t* to) {
     return (top > 1e-30f ? top / kLargestByte : 0.0f) + poison;
 }
 
-inline Rows rows_for(const Matrix& m, const float* data, long stride, int rows, const StreamScratch& scratch, int which) {
+inline Rows rows_for(const Matrix& m, const float* data, Index stride, int rows, const StreamScratch& scratch, int which) {
     if (!m || !m.scale) return {data, stride, nullptr, nullptr};
     for (int r = 0; r < rows; ++r)
-        scratch.scale[which][r] = to_bytes(data + r * stride, m.size, scratch.bytes[which] + static_cast<long>(r) * m.size);
+        scratch.scale[which][r] = to_bytes(data + r * stride, m.size, scratch.bytes[which] + static_cast<Index>(r) * m.size);
     return {nullptr, m.size, scratch.bytes[which], scratch.scale[which]};
 }
 
@@ -108,7 +101,7 @@ ELMAN_INLINE void one_row(const float* x, const float* panel, int size, float* s
 }
 
 template <int R, int V>
-ELMAN_INLINE void byte_rows(const Matrix& m, long column, const std::int8_t* panel, const Rows& in, int first, float* sums) {
+ELMAN_INLINE void byte_rows(const Matrix& m, Index column, const std::int8_t* panel, const Rows& in, int first, float* sums) {
     Integers sum[R][V];
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) {
@@ -141,7 +134,7 @@ ELMAN_INLINE void byte_rows(const Matrix& m, long column, const std::int8_t* pan
 
 template <int V>
 void multiply(const Matrix& m, int p, const Rows& in, int first, int rows, float* sums) {
-    const long column = panel_column(m, p);
+    const Index column = panel_column(m, p);
     if (!m.scale) {
         const float* panel = static_cast<const float*>(m.data) + column * m.size;
         if (rows == 1) return one_row<V>(in.data + first * in.stride, panel, m.size, sums);
@@ -167,7 +160,7 @@ inline void multiply(const Matrix& m, int p, const Rows& in, int first, int rows
 
 // The vector of one token.
 inline void copy_token(const StreamNetwork& network, int id, float* to) {
-    const long from = static_cast<long>(id) * network.token_size;
+    const Index from = static_cast<Index>(id) * network.token_size;
     if (!network.token_scale) {
         const float* vector = static_cast<const float*>(network.tokens) + from;
         std::memcpy(to, vector, static_cast<std::size_t>(network.token_size) * sizeof(float));
@@ -181,7 +174,7 @@ inline void copy_token(const StreamNetwork& network, int id, float* to) {
 template <class Write>
 ELMAN_INLINE void product(const Matrix& m, const Rows& in, int rows, const StreamScratch& scratch, int index, int count,
                           Write write) {
-    const Range mine = share(panel_count(m), index, count);
+    const Range mine = part(panel_count(m), index, count);
     for (int p = mine.begin; p < mine.end; ++p)
         for (int first = 0; first < rows; first += kStreamChunk) {
             const int some = rows - first < kStreamChunk ? rows - first : kStreamChunk, vectors = panel_vectors(m, p);

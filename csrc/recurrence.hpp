@@ -4,6 +4,8 @@
 // one after the other, N in all; step t has the rows offsets[t] ... offsets[t+1]-1, the longest sequences first.
 #pragma once
 
+#include "index.hpp"
+
 namespace elman {
 
 enum class Cell { tanh_rnn, relu_rnn, lstm, gru };
@@ -46,8 +48,8 @@ template <class T>
 struct Layer {
     Cell cell;
     int steps, batch, input_size, hidden, output_size, directions, threads;
-    long output_stride;
-    const long* offsets;  // T+1
+    Index output_stride;
+    const Index* offsets;  // T+1
     Direction<T> direction[2];
     Gradient<T> gradient[2];
 };

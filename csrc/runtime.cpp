@@ -28,24 +28,24 @@ std::shared_ptr<Engine> make_engine(const nb::dict& description) {
 // --- Using one ------------------------------------------------------------------------------------------------------
 
 // How many rows there are.
-long checked_states(const Engine& engine, const States& states) {
-    if (static_cast<long>(states.shape(1)) != engine.state_size())
+Index checked_states(const Engine& engine, const States& states) {
+    if (static_cast<Index>(states.shape(1)) != engine.state_size())
         refuse("a state should have " + std::to_string(engine.state_size()) + " numbers a row");
     if (states.shape(0) == 0 || states.shape(0) > kMostRows) refuse("there should be 1 to 16777216 rows");
-    return static_cast<long>(states.shape(0));
+    return static_cast<Index>(states.shape(0));
 }
 
 // None where the engine has none.
-std::vector<int> checked_labels(const Engine& engine, const Ids& labels, long rows) {
+std::vector<int> checked_labels(const Engine& engine, const Ids& labels, Index rows) {
     return checked_ids("the labels", labels, engine.labels() ? rows : 0, engine.labels());
 }
 
 const int* or_null(const std::vector<int>& labels) { return labels.empty() ? nullptr : labels.data(); }
 
-void check_finite(const float* states, long count) {
+void check_finite(const float* states, Index count) {
     constexpr std::uint32_t exponent = 0x7F800000;
     bool finite = true;
-    for (long i = 0; i < count; ++i) {
+    for (Index i = 0; i < count; ++i) {
         std::uint32_t bits;
         std::memcpy(&bits, states + i, sizeof bits);
         finite = finite & ((bits & exponent) != exponent);
@@ -56,13 +56,13 @@ void check_finite(const float* states, long count) {
 // What comes out is written to arrays of the caller's: to make them takes Python longer than a step.
 void step(const Engine& engine, const Ids& ids, const Ids& labels, const States& states, Written log_probs, Written after,
           int threads) {
-    const long rows = checked_states(engine, states);
+    const Index rows = checked_states(engine, states);
     checked_threads(threads);
     const auto read = checked_ids("the ids", ids, rows, engine.vocabulary());
     const auto label = checked_labels(engine, labels, rows);
-    if (static_cast<long>(log_probs.shape(0)) != rows || static_cast<long>(log_probs.shape(1)) != engine.vocabulary())
+    if (static_cast<Index>(log_probs.shape(0)) != rows || static_cast<Index>(log_probs.shape(1)) != engine.vocabulary())
         refuse("log_probs should be " + std::to_string(rows) + " x " + std::to_string(engine.vocabulary()));
-    if (static_cast<long>(after.shape(0)) != rows || static_cast<long>(after.shape(1)) != engine.state_size())
+    if (static_cast<Index>(after.shape(0)) != rows || static_cast<Index>(after.shape(1)) != engine.state_size())
         refuse("after should be " + std::to_string(rows) + " x " + std::to_string(engine.state_size()));
     nb::gil_scoped_release unlocked;
     engine.step(static_cast<int>(rows), read.data(), or_null(label), states.data(), log_probs.data(), after.data(), threads);
@@ -71,11 +71,11 @@ void step(const Engine& engine, const Ids& ids, const Ids& labels, const States&
 
 nb::tuple score(const Engine& engine, const Ids& inputs, const Ids& targets, const Ids& labels, const States& given,
                 int threads) {
-    const long rows = checked_states(engine, given);
+    const Index rows = checked_states(engine, given);
     checked_threads(threads);
-    if (inputs.ndim() != 2 || static_cast<long>(inputs.shape(0)) != rows)
+    if (inputs.ndim() != 2 || static_cast<Index>(inputs.shape(0)) != rows)
         refuse("the inputs should have a row for each row of the state");
-    const auto steps = static_cast<long>(inputs.shape(1));
+    const auto steps = static_cast<Index>(inputs.shape(1));
     if (steps > kMostSteps) refuse("there should be " + std::to_string(kMostSteps) + " steps at most");
     const auto read = checked_ids("the inputs", inputs, rows * steps, engine.vocabulary());
     const auto told = checked_ids("the targets", targets, rows * steps, engine.vocabulary());
@@ -92,8 +92,8 @@ nb::tuple score(const Engine& engine, const Ids& inputs, const Ids& targets, con
                           to_python(std::move(states), {given.shape(0), given.shape(1)}));
 }
 
-std::shared_ptr<Writing> write(std::shared_ptr<Engine> engine, std::vector<std::vector<int>> prompts, long length,
-                               double temperature, long top_k, double top_p, double repetition_penalty,
+std::shared_ptr<Writing> write(std::shared_ptr<Engine> engine, std::vector<std::vector<int>> prompts, Index length,
+                               double temperature, Index top_k, double top_p, double repetition_penalty,
                                std::uint64_t seed, std::vector<int> stop_ids, std::vector<int> suppressed,
                                std::uint64_t first_stream, int label, int threads) {
     constexpr double infinity = std::numeric_limits<double>::infinity();

@@ -77,7 +77,7 @@ int Sampler::draw(double u) {
 // A few of many are kept in a heap, which hardly ever changes; else the vocabulary is divided around the k-th.
 double Sampler::kth_largest() {
     const auto end = z_.begin() + vocabulary_;
-    const long k = sampling_.top_k;
+    const Index k = sampling_.top_k;
     if (k > vocabulary_ / 16) {
         best_.assign(z_.begin(), end);
         std::nth_element(best_.begin(), best_.begin() + (k - 1), best_.end(), std::greater<>());
@@ -98,7 +98,7 @@ double Sampler::kth_largest() {
 void Sampler::keep_top_k() {
     const double least = kth_largest();
     const auto end = z_.begin() + vocabulary_;
-    long equal = sampling_.top_k - std::count_if(z_.begin(), end, [=](double z) { return z > least; });
+    Index equal = sampling_.top_k - std::count_if(z_.begin(), end, [=](double z) { return z > least; });
     for (auto z = z_.begin(); z != end; ++z)
         if (*z < least || (*z == least && equal-- <= 0)) *z = -kInfinity;
 }

@@ -11,7 +11,7 @@ namespace elman {
 
 struct Sampling {
     double temperature = 1;  // 0: the likeliest id
-    long top_k = 0;          // 0: all
+    Index top_k = 0;          // 0: all
     double top_p = 1;        // 1: all
     double repetition_penalty = 1;  // 1: none
     std::uint64_t seed = 0;
@@ -61,7 +61,7 @@ class Sampler {
     Sampling sampling_;
     const std::vector<int>& suppressed_;
     int vocabulary_;
-    long padded_;
+    Index padded_;
     std::vector<double> z_, w_;  // what the ids' weights are the exponential of; the weights, then their running sum
     std::vector<double> best_;   // for the search of the k-th largest
     std::vector<int> border_;    // the ids among which top-p ends, and room for all

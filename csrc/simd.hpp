@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "index.hpp"
+
 #ifndef ELMAN_ISA
 #define ELMAN_ISA baseline
 #endif
@@ -97,10 +99,10 @@ ELMAN_INLINE void store_some(T* to, Vector<T> v, int count) {
 
 // each(i, lanes) for every register of a vector: whole ones, then what is left.
 template <class Each>
-ELMAN_INLINE void registers(long size, Each each) {
+ELMAN_INLINE void registers(Index size, Each each) {
     constexpr int W = kLanes<float>;
-    const long whole = size / W * W;
-    for (long i = 0; i < whole; i += W) each(i, W);
+    const Index whole = size / W * W;
+    for (Index i = 0; i < whole; i += W) each(i, W);
     if (whole < size) each(whole, static_cast<int>(size - whole));
 }
 
@@ -185,12 +187,6 @@ template <class V>
 ELMAN_INLINE V hyperbolic_tangent(V x) {
     const V e = exp_minus_1(2 * x);
     return e / (e + 2);
-}
-
-// σ(gate) tanh(x) with one division
-ELMAN_INLINE Vector<float> gated_tangent(Vector<float> gate, Vector<float> x) {
-    const Vector<float> e = exp_minus_1(2 * x);
-    return e / ((e + 2) * (2 + exp_minus_1(-gate)));
 }
 
 }  // namespace elman::ELMAN_ISA

@@ -7,6 +7,10 @@
 #include "stream.hpp"
 
 namespace elman::ELMAN_ISA {
+
+// How wide the vectors are that the weights have to be packed for: the compiler's flags decide, whatever the set's name.
+extern const int lanes = kLanes<float>;
+
 namespace {
 
 template <class T>
@@ -16,7 +20,7 @@ ELMAN_INLINE T largest(Vector<T> of) {
     return top;
 }
 
-constexpr long kBlock = 64;  // registers whose sum single precision can hold without losing digits
+constexpr Index kBlock = 64;  // registers whose sum single precision can hold without losing digits
 
 // e^x for x <= 0; 0 where it is so small that it would be a number of fewer digits, or soon become one, which is slow.
 template <class V>
@@ -28,20 +32,20 @@ ELMAN_INLINE V weight_of(V x) {
 
 // The loss of one row: what its target costs, the share `smoothing` of it spread over all words. The logits become the
 // gradient of the loss; all that while the row is in the cache.
-double surprise(float* row, long size, long target, double smoothing) {
+double surprise(float* row, Index size, Index target, double smoothing) {
     constexpr int W = kLanes<float>;
     constexpr float least = -__builtin_inff();
     Vector<float> top = every(least);
-    registers(size, [&](long i, int n) __attribute__((always_inline)) {
+    registers(size, [&](Index i, int n) __attribute__((always_inline)) {
         const Vector<float> x = load_some(row + i, n, least);
         top = x > top ? x : top;
     });
     const float most = largest<float>(top), wanted = row[target] - most;
     double total = 0, below = 0;  // of the exponentials, and of the logits less the largest
-    for (long begin = 0; begin < size; begin += kBlock * W) {
+    for (Index begin = 0; begin < size; begin += kBlock * W) {
         float* from = row + begin;
         Vector<float> sum = {}, difference = {};
-        registers(size - begin < kBlock * W ? size - begin : kBlock * W, [&](long i, int n) __attribute__((always_inline)) {
+        registers(size - begin < kBlock * W ? size - begin : kBlock * W, [&](Index i, int n) __attribute__((always_inline)) {
             const Vector<float> e = weight_of(load_some(from + i, n, least) - most);
             difference += load_some(from + i, n, most) - most;
             sum += e;
@@ -52,7 +56,7 @@ double surprise(float* row, long size, long target, double smoothing) {
     }
     const double even = smoothing / static_cast<double>(size);
     const auto factor = static_cast<float>(1 / total), less = static_cast<float>(even);
-    registers(size, [&](long i, int n) __attribute__((always_inline)) {
+    registers(size, [&](Index i, int n) __attribute__((always_inline)) {
         store_some(row + i, load_some(row + i, n) * factor - less, n);
     });
     row[target] -= static_cast<float>(1 - smoothing);
@@ -60,17 +64,17 @@ double surprise(float* row, long size, long target, double smoothing) {
 }
 
 // The largest logit and the sum of exp(logit - largest); not finite where a logit is a NaN or +inf.
-LogSum log_sum(const float* logits, long padded) {
+LogSum log_sum(const float* logits, Index padded) {
     constexpr int W = kLanes<float>;
     Vector<float> top = load(logits);
-    for (long i = W; i < padded; i += W) {
+    for (Index i = W; i < padded; i += W) {
         const Vector<float> x = load(logits + i);
         top = x > top ? x : top;
     }
     const float most = largest<float>(top);
     double total = 0;
-    for (long i = 0; i < padded;) {  // a block at a time: single precision would lose digits over a whole vocabulary
-        const long end = i + kBlock * W < padded ? i + kBlock * W : padded;
+    for (Index i = 0; i < padded;) {  // a block at a time: single precision would lose digits over a whole vocabulary
+        const Index end = i + kBlock * W < padded ? i + kBlock * W : padded;
         Vector<float> sum = {};
         for (; i < end; i += W) {
             sum += weight_of(load(logits + i) - most);
@@ -81,11 +85,11 @@ LogSum log_sum(const float* logits, long padded) {
 }
 
 // The logits as float64; gives the largest, or a NaN if any of them is one.
-double widen(const float* logits, long padded, double* to) {
+double widen(const float* logits, Index padded, double* to) {
     constexpr int W = kLanes<double>;
     typedef float Half __attribute__((vector_size(kVectorBytes / 2)));
     Vector<double> top = every(-__builtin_inf()), bad = {};
-    for (long i = 0; i < padded; i += W) {
+    for (Index i = 0; i < padded; i += W) {
         Half narrow;
         std::memcpy(&narrow, logits + i, sizeof narrow);
         const Vector<double> x = __builtin_convertvector(narrow, Vector<double>);
@@ -99,15 +103,15 @@ double widen(const float* logits, long padded, double* to) {
 }
 
 // z becomes (z - top) / temperature
-void cool(double* z, long padded, double top, double temperature) {
+void cool(double* z, Index padded, double top, double temperature) {
     constexpr int W = kLanes<double>;
-    for (long i = 0; i < padded; i += W) store(z + i, (load(z + i) - top) / temperature);
+    for (Index i = 0; i < padded; i += W) store(z + i, (load(z + i) - top) / temperature);
 }
 
 // w = exp(z), for z <= 0
-void weigh(const double* z, long padded, double* w) {
+void weigh(const double* z, Index padded, double* w) {
     constexpr int W = kLanes<double>;
-    for (long i = 0; i < padded; i += W) store(w + i, weight_of(load(z + i)));
+    for (Index i = 0; i < padded; i += W) store(w + i, weight_of(load(z + i)));
 }
 
 }  // namespace elman::ELMAN_ISA

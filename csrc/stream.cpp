@@ -5,6 +5,7 @@
 #include "stream.hpp"
 
 #include "barrier.hpp"
+#include "cells.hpp"
 #include "products.hpp"
 
 namespace elman::ELMAN_ISA {
@@ -16,31 +17,31 @@ struct LayerStep {
     const StreamWork& work;
     int depth;
     const StreamLayer& layer = network.layer[depth];
-    const float* h = work.h[work.turn] + static_cast<long>(depth) * work.capacity * network.output;
-    float* next = work.h[1 - work.turn] + static_cast<long>(depth) * work.capacity * network.output;
+    const float* h = work.h[work.turn] + static_cast<Index>(depth) * work.capacity * network.output;
+    float* next = work.h[1 - work.turn] + static_cast<Index>(depth) * work.capacity * network.output;
 
     // What the layer sees as a vector: the output below, or with dense connections those of all layers below.
     const float* below() const {
         if (network.dense) return work.seen + (layer.table ? network.seen : 0);
         if (depth == 0) return work.seen;
         const float* from = network.residual ? work.outputs : work.h[1 - work.turn];
-        return from + static_cast<long>(depth - 1) * work.capacity * network.output;
+        return from + static_cast<Index>(depth - 1) * work.capacity * network.output;
     }
-    long below_stride() const { return network.dense || depth == 0 ? work.seen_stride : network.output; }
+    Index below_stride() const { return network.dense || depth == 0 ? work.seen_stride : network.output; }
 
     // Where the sums of a row's gates begin, before any product.
     const float* start(int row) const { return layer.table ? layer.table + work.ids[row] * layer.columns : layer.bias; }
     const float* label(int row) const { return layer.labels ? layer.labels + work.labels[row] * layer.columns : nullptr; }
 
     // The output is the next h, and where layers are connected otherwise than in a chain, what others see of it.
-    ELMAN_INLINE void write(int row, long unit, Vector<float> out) const {
-        const long place = static_cast<long>(row) * network.output + unit;
+    ELMAN_INLINE void write(int row, Index unit, Vector<float> out) const {
+        const Index place = static_cast<Index>(row) * network.output + unit;
         store(next + place, out);
         if (network.residual) {
             if (layer.adds_input) out += load(below() + row * below_stride() + unit);
-            store(work.outputs + static_cast<long>(depth) * work.capacity * network.output + place, out);
+            store(work.outputs + static_cast<Index>(depth) * work.capacity * network.output + place, out);
         } else if (network.dense) {
-            store(work.seen + row * work.seen_stride + network.seen + static_cast<long>(depth) * network.output + unit, out);
+            store(work.seen + row * work.seen_stride + network.seen + static_cast<Index>(depth) * network.output + unit, out);
         }
     }
 };
@@ -50,7 +51,7 @@ template <int V>
 struct Sums {
     const float *start, *label, *input, *hidden;
 
-    Sums(const LayerStep& step, const StreamScratch& scratch, long place, int row, int r, long column)
+    Sums(const LayerStep& step, const StreamScratch& scratch, Index place, int row, int r, Index column)
         : start(step.start(row) + column),
           label(step.label(row) ? step.label(row) + column : nullptr),
           input(step.layer.input ? scratch.sums[0] + place + r * V * kWidth : nullptr),
@@ -65,38 +66,30 @@ struct Sums {
     ELMAN_INLINE Vector<float> gate(int v) const { return seen(v) + load(hidden + v * kWidth); }
 };
 
-ELMAN_INLINE void finish_lstm(const LayerStep& step, const Sums<4>& sums, int row, long unit) {
-    const long place = static_cast<long>(step.depth) * step.work.capacity + row;
+ELMAN_INLINE void finish_lstm(const LayerStep& step, const Sums<4>& sums, int row, Index unit) {
+    const Index place = static_cast<Index>(step.depth) * step.work.capacity + row;
     float* cell = step.work.c + place * step.network.hidden + unit;
-    const Vector<float> c = logistic(sums.gate(1)) * load(cell) + gated_tangent(sums.gate(0), sums.gate(2));
-    const Vector<float> out = gated_tangent(sums.gate(3), c);
+    using Gate = Fraction<Vector<float>>;
+    const auto i = lstm_gate<Gate>(0, sums.gate(0)), g = lstm_gate<Gate>(2, sums.gate(2)), o = lstm_gate<Gate>(3, sums.gate(3));
+    const auto [h, c] = lstm_cell(i, lstm_gate<Vector<float>>(1, sums.gate(1)), g, o, load(cell));
     store(cell, c);
-    if (step.layer.projection) store(step.work.inner + static_cast<long>(row) * step.network.hidden + unit, out);
-    else step.write(row, unit, out);
+    if (step.layer.projection) store(step.work.inner + static_cast<Index>(row) * step.network.hidden + unit, h);
+    else step.write(row, unit, h);
 }
 
-ELMAN_INLINE void finish_gru(const LayerStep& step, const Sums<3>& sums, int row, long unit) {
-    const auto r = logistic(sums.gate(0));
-    const auto z = logistic(sums.gate(1));
-    const Vector<float> hidden = load(sums.hidden + 2 * kWidth) + load(step.layer.hidden_bias + unit);
-    const auto n = hyperbolic_tangent(sums.seen(2) + r * hidden);
-    const Vector<float> before = load(step.h + static_cast<long>(row) * step.network.output + unit);
-    step.write(row, unit, n + z * (before - n));
+ELMAN_INLINE void finish_gru(const LayerStep& step, const Sums<3>& sums, int row, Index unit) {
+    const Vector<float> h_n = load(sums.hidden + 2 * kWidth) + load(step.layer.hidden_bias + unit);
+    const Vector<float> before = load(step.h + static_cast<Index>(row) * step.network.output + unit);
+    step.write(row, unit, gru_cell(logistic(sums.gate(0)), logistic(sums.gate(1)), sums.seen(2), h_n, before).h);
 }
 
 template <bool kTanh, int V>
-ELMAN_INLINE void finish_simple(const LayerStep& step, const Sums<V>& sums, int row, long unit) {
-    for (int v = 0; v < V; ++v) {
-        const Vector<float> sum = sums.gate(v);
-        Vector<float> out;
-        if constexpr (kTanh) out = hyperbolic_tangent(sum);
-        else out = sum < 0 ? Vector<float>{} : sum;  // a NaN stays one
-        step.write(row, unit + v * kWidth, out);
-    }
+ELMAN_INLINE void finish_simple(const LayerStep& step, const Sums<V>& sums, int row, Index unit) {
+    for (int v = 0; v < V; ++v) step.write(row, unit + v * kWidth, simple_cell<kTanh>(sums.gate(v)));
 }
 
 template <int V>
-void finish_simple_panel(const LayerStep& step, const StreamScratch& scratch, long place, int first, int rows, long column) {
+void finish_simple_panel(const LayerStep& step, const StreamScratch& scratch, Index place, int first, int rows, Index column) {
     for (int r = 0; r < rows; ++r) {
         const Sums<V> sums(step, scratch, place, first + r, r, column);
         if (step.network.cell == Cell::tanh_rnn) finish_simple<true, V>(step, sums, first + r, column);
@@ -105,9 +98,9 @@ void finish_simple_panel(const LayerStep& step, const StreamScratch& scratch, lo
 }
 
 // The nonlinearities of one panel, whose products are at `place` of the scratch.
-void finish(const LayerStep& step, const StreamScratch& scratch, long place, int p, int first, int rows) {
+void finish(const LayerStep& step, const StreamScratch& scratch, Index place, int p, int first, int rows) {
     const Matrix& hidden = step.layer.hidden;
-    const long column = panel_column(hidden, p), unit = static_cast<long>(p) * kWidth;
+    const Index column = panel_column(hidden, p), unit = static_cast<Index>(p) * kWidth;
     if (step.network.cell == Cell::lstm) {
         for (int r = 0; r < rows; ++r)
             finish_lstm(step, Sums<4>(step, scratch, place, first + r, r, column), first + r, unit);
@@ -129,7 +122,7 @@ void run_layer(const LayerStep& step, const StreamScratch& scratch, int index, i
     const int rows = step.work.rows;
     const Rows input = rows_for(layer.input, step.below(), step.below_stride(), rows, scratch, 0);
     const Rows hidden = rows_for(layer.hidden, step.h, step.network.output, rows, scratch, 1);
-    const Range mine = share(panel_count(layer.hidden), index, count);
+    const Range mine = part(panel_count(layer.hidden), index, count);
     const int together = rows < kStreamChunk ? kStreamChunk / rows : 1;  // panels
     const int groups = (mine.end - mine.begin + together - 1) / together;
     for (int i = 0; i < groups; ++i) {
@@ -138,7 +131,7 @@ void run_layer(const LayerStep& step, const StreamScratch& scratch, int index, i
         const int end = begin + together < mine.end ? begin + together : mine.end;
         for (int first = 0; first < rows; first += kStreamChunk) {
             const int some = rows - first < kStreamChunk ? rows - first : kStreamChunk;
-            const long room = static_cast<long>(some) * kMostVectors * kWidth;
+            const Index room = static_cast<Index>(some) * kMostVectors * kWidth;
             for (int p = begin; p < end; ++p) {
                 if (layer.input) multiply(layer.input, p, input, first, some, scratch.sums[0] + (p - begin) * room);
                 multiply(layer.hidden, p, hidden, first, some, scratch.sums[1] + (p - begin) * room);
@@ -152,7 +145,7 @@ void project(const LayerStep& step, const StreamScratch& scratch, int index, int
     const Matrix& m = step.layer.projection;
     const Rows in = rows_for(m, step.work.inner, step.network.hidden, step.work.rows, scratch, 0);
     product(m, in, step.work.rows, scratch, index, count,
-            [&](int row, long unit, Vector<float> sum) { step.write(row, unit, sum); });
+            [&](int row, Index unit, Vector<float> sum) { step.write(row, unit, sum); });
 }
 
 // The vectors of token and label, and what the row is fed, side by side.
@@ -161,7 +154,7 @@ void embed(const StreamNetwork& network, const StreamWork& work, int index, int 
         float* to = work.seen + row * work.seen_stride;
         copy_token(network, work.ids[row], to);
         if (network.label_size) {
-            const float* label = network.label_vectors + static_cast<long>(work.labels[row]) * network.label_size;
+            const float* label = network.label_vectors + static_cast<Index>(work.labels[row]) * network.label_size;
             std::memcpy(to + network.token_size, label, static_cast<std::size_t>(network.label_size) * sizeof(float));
         }
         if (network.fed_size)
@@ -191,13 +184,13 @@ void stream_step(const StreamNetwork& network, const StreamWork& work, int index
 
 // What the last layer left, or all that the bridge sees (rows x stride), to logits (rows x padded vocabulary). The caller
 // waits.
-void stream_logits(const StreamNetwork& network, const StreamWork& work, const float* top, long stride, int rows,
+void stream_logits(const StreamNetwork& network, const StreamWork& work, const float* top, Index stride, int rows,
                    float* logits, int index, int count) {
     const StreamScratch& scratch = work.scratch[index];
     if (network.bridge) {
-        const long units = (network.bridge.units + kWidth - 1) / kWidth * kWidth;
+        const Index units = padded_units(network.bridge);
         const Rows in = rows_for(network.bridge, top, stride, rows, scratch, 0);
-        product(network.bridge, in, rows, scratch, index, count, [&](int row, long unit, Vector<float> sum) {
+        product(network.bridge, in, rows, scratch, index, count, [&](int row, Index unit, Vector<float> sum) {
             sum += load(network.bridge_bias + unit);
             store(work.bridged + row * units + unit, network.bridge_tanh ? hyperbolic_tangent(sum) : sum);
         });
@@ -205,9 +198,9 @@ void stream_logits(const StreamNetwork& network, const StreamWork& work, const f
         top = work.bridged;
         stride = units;
     }
-    const long columns = (network.softmax.units + kWidth - 1L) / kWidth * kWidth;
+    const Index columns = padded_units(network.softmax);
     const Rows in = rows_for(network.softmax, top, stride, rows, scratch, 0);
-    product(network.softmax, in, rows, scratch, index, count, [&](int row, long unit, Vector<float> sum) {
+    product(network.softmax, in, rows, scratch, index, count, [&](int row, Index unit, Vector<float> sum) {
         store(logits + row * columns + unit, sum + load(network.softmax_bias + unit));
     });
 }

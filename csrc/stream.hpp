@@ -30,7 +30,7 @@ struct StreamLayer {
     const float* table;         // V x columns: the bias, and the part of the token; null where it is multiplied out
     const float* labels;        // labels x columns: the part of the label; null without
     const float* hidden_bias;   // GRU: b_hn, which the reset gate multiplies; else null
-    long columns;               // of the gates' sums, in the order of the panels
+    Index columns;               // of the gates' sums, in the order of the panels
     bool adds_input;            // residual: what it sees is added to its h
 };
 
@@ -67,12 +67,12 @@ struct StreamWork {
     const int* ids;        // B: what is read next
     const int* labels;     // B; null without
     const float* fed;      // B x fed_size, rows `fed_stride` apart
-    long fed_stride;
+    Index fed_stride;
     float* h[2];           // L x B x output
     float* c;              // L x B x hidden; LSTM
     float* inner;          // B x hidden; what is projected
     float* seen;           // B x seen_stride: what the first layer sees; dense: and then the outputs of all layers
-    long seen_stride;
+    Index seen_stride;
     float* outputs;        // L x B x output; residual
     float* bridged;        // B x the bridge's units, padded
     StreamScratch* scratch;

@@ -1,46 +1,65 @@
 #include "threads.hpp"
 
-#include <cstring>
-#include <string>
-#include <thread>
-#include <vector>
+#include <nanobind/nanobind.h>
 
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#endif
 #if defined(__linux__)
 #include <dlfcn.h>
-#include <link.h>
 #endif
 
 namespace elman {
 namespace {
 
-// The three functions of GCC's OpenMP library that are needed; those of LLVM and Intel have them as well.
+struct Region {
+    void (*body)(int, int, void*);
+    void* data;
+    int threads;
+};
+
+// --- PyTorch's pool -------------------------------------------------------------------------------------------------
+
+// The functions of GCC's OpenMP library that are needed; those of LLVM and Intel have them as well.
 struct OpenMP {
     void (*parallel)(void (*)(void*), void*, unsigned, unsigned) = nullptr;
     int (*thread_number)() = nullptr;
     int (*threads)() = nullptr;
+    int (*most_threads)() = nullptr;
     std::string path;
-    bool found() const { return parallel && thread_number && threads; }
+    bool found() const { return parallel && thread_number && threads && most_threads; }
 };
+
+#if defined(__linux__)
+// What PyTorch's own calls are bound to: the first of that name in the program (LD_PRELOAD), then in what libtorch_cpu links.
+template <class Function>
+void find(void* torch, const char* name, Function& function) {
+    void* found = dlsym(RTLD_DEFAULT, name);
+    function = reinterpret_cast<Function>(found ? found : dlsym(torch, name));
+}
+#endif
 
 OpenMP find_openmp() {
     OpenMP openmp;
+    if (std::getenv("ELMAN_OWN_THREADS")) return openmp;
 #if defined(__linux__)
-    dl_iterate_phdr(
-        [](dl_phdr_info* info, std::size_t, void* data) {
-            const char* path = info->dlpi_name;
-            const bool candidate = path && (std::strstr(path, "libgomp") || std::strstr(path, "libiomp") ||
-                                            std::strstr(path, "libomp"));
-            auto& found = *static_cast<OpenMP*>(data);
-            if (candidate && found.path.empty()) found.path = path;
-            return 0;
-        },
-        &openmp);
-    if (openmp.path.empty()) return openmp;
-    if (void* library = dlopen(openmp.path.c_str(), RTLD_NOLOAD | RTLD_NOW)) {
-        openmp.parallel = reinterpret_cast<decltype(openmp.parallel)>(dlsym(library, "GOMP_parallel"));
-        openmp.thread_number = reinterpret_cast<decltype(openmp.thread_number)>(dlsym(library, "omp_get_thread_num"));
-        openmp.threads = reinterpret_cast<decltype(openmp.threads)>(dlsym(library, "omp_get_num_threads"));
-    }
+    void* torch = dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_NOW);
+    if (!torch) return openmp;
+    find(torch, "GOMP_parallel", openmp.parallel);
+    find(torch, "omp_get_thread_num", openmp.thread_number);
+    find(torch, "omp_get_num_threads", openmp.threads);
+    find(torch, "omp_get_max_threads", openmp.most_threads);
+    Dl_info info{};
+    if (openmp.parallel && dladdr(reinterpret_cast<void*>(openmp.parallel), &info)) openmp.path = info.dli_fname;
 #endif
     return openmp;
 }
@@ -50,31 +69,104 @@ const OpenMP& openmp() {
     return found;
 }
 
-struct Region {
-    void (*body)(int, int, void*);
-    void* data;
+// --- A pool of our own ----------------------------------------------------------------------------------------------
+
+// Threads that sleep until there is a region for them, and never end.
+class Pool {
+  public:
+    void run(const Region& region) {
+        const std::unique_lock<std::mutex> mine(in_use_, std::try_to_lock);
+        if (!mine) return region.body(0, 1, region.data);  // another thread of the program has them
+        grow(region.threads - 1);
+        std::unique_lock<std::mutex> locked(lock_);
+        region_ = region;
+        region_.threads = std::min(region.threads, size_ + 1);
+        running_ = region_.threads - 1;
+        ++round_;
+        locked.unlock();
+        begin_.notify_all();
+        region_.body(0, region_.threads, region_.data);
+        locked.lock();
+        end_.wait(locked, [&] { return running_ == 0; });
+    }
+
+  private:
+    void grow(int size) {
+        try {
+            for (; size_ < size; ++size_) std::thread(&Pool::work, this, size_ + 1, round_).detach();
+        } catch (const std::system_error&) {  // the system has no more: as many as there are
+        }
+    }
+
+    void work(int index, unsigned seen) {
+        std::unique_lock<std::mutex> locked(lock_);
+        for (;;) {
+            begin_.wait(locked, [&] { return round_ != seen; });
+            seen = round_;
+            if (index >= region_.threads) continue;
+            locked.unlock();
+            region_.body(index, region_.threads, region_.data);
+            locked.lock();
+            if (--running_ == 0) end_.notify_one();
+        }
+    }
+
+    std::mutex in_use_, lock_;
+    std::condition_variable begin_, end_;
+    Region region_{};
+    int size_ = 0, running_ = 0;
+    unsigned round_ = 0;
 };
+
+Pool& own_pool() {
+    static Pool& pool = *new Pool;  // its threads wait for it until the process ends
+    return pool;
+}
+
+// --- Forks ----------------------------------------------------------------------------------------------------------
+
+bool forked = false;
+#if defined(__unix__) || defined(__APPLE__)
+[[maybe_unused]] const int watched = pthread_atfork(nullptr, nullptr, [] { forked = true; });
+#endif
+
+double seconds() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 }  // namespace
 
 void parallel(int threads, void (*body)(int, int, void*), void* data) {
-    if (threads <= 1) return body(0, 1, data);
-    if (openmp().found()) {
-        Region region{body, data};
-        openmp().parallel(
-            [](void* given) {
-                const auto& mine = *static_cast<Region*>(given);
-                mine.body(openmp().thread_number(), openmp().threads(), mine.data);
-            },
-            &region, static_cast<unsigned>(threads), 0);
-        return;
-    }
-    std::vector<std::thread> others;
-    for (int index = 1; index < threads; ++index) others.emplace_back(body, index, threads, data);
-    body(0, threads, data);
-    for (auto& other : others) other.join();
+    if (threads <= 1 || forked) return body(0, 1, data);
+    Region region{body, data, threads};
+    if (!openmp().found()) return own_pool().run(region);
+    openmp().parallel(
+        [](void* given) {
+            const auto& mine = *static_cast<Region*>(given);
+            const int index = openmp().thread_number(), count = std::min(mine.threads, openmp().threads());
+            if (index < count) mine.body(index, count, mine.data);
+        },
+        &region, static_cast<unsigned>(std::max(threads, openmp().most_threads())), 0);
 }
 
 const char* thread_library() { return openmp().found() ? openmp().path.c_str() : "std::thread"; }
+
+void Interrupt::ask() {
+    constexpr double kInterval = 0.1;
+    work_ = 0;
+    const double now = seconds();
+    if (now < next_) return;
+    const bool first = next_ == 0;
+    next_ = now + kInterval;
+    if (first) return;
+    const nanobind::gil_scoped_acquire locked;
+    if (PyErr_CheckSignals() != 0) __atomic_store_n(&stops_, true, __ATOMIC_RELAXED);
+}
+
+void Interrupt::check() const {
+    if (!stops_) return;
+    const nanobind::gil_scoped_acquire locked;
+    throw nanobind::python_error();
+}
 
 }  // namespace elman

@@ -11,33 +11,33 @@ inline bool above(float x, float y) { return (x > y) | ((x != x) & (y == y)); }
 }  // namespace
 
 // On the way forward only the maximum is kept; which tag it came from is asked on the way back, of one column.
-float viterbi(const Chain& chain, const float* emissions, long steps, std::int64_t* path) {
-    const long K = chain.tags;
+float viterbi(const Chain& chain, const float* emissions, Index steps, std::int64_t* path) {
+    const Index K = chain.tags;
     std::vector<float> best(static_cast<std::size_t>(steps * K));
-    for (long k = 0; k < K; ++k) best[static_cast<std::size_t>(k)] = emissions[k] + chain.start[k];
-    for (long t = 1; t < steps; ++t) {
+    for (Index k = 0; k < K; ++k) best[static_cast<std::size_t>(k)] = emissions[k] + chain.start[k];
+    for (Index t = 1; t < steps; ++t) {
         const float* before = best.data() + (t - 1) * K;
         float* here = best.data() + t * K;
-        for (long k = 0; k < K; ++k) here[k] = before[0] + chain.transitions[k];
-        for (long j = 1; j < K; ++j) {
+        for (Index k = 0; k < K; ++k) here[k] = before[0] + chain.transitions[k];
+        for (Index j = 1; j < K; ++j) {
             const float* row = chain.transitions + j * K;
-            for (long k = 0; k < K; ++k) {
+            for (Index k = 0; k < K; ++k) {
                 const float score = before[j] + row[k];
                 here[k] = above(score, here[k]) ? score : here[k];
             }
         }
-        for (long k = 0; k < K; ++k) here[k] += emissions[t * K + k];
+        for (Index k = 0; k < K; ++k) here[k] += emissions[t * K + k];
     }
     const float* last = best.data() + (steps - 1) * K;
-    long tag = 0;
-    for (long k = 1; k < K; ++k)
+    Index tag = 0;
+    for (Index k = 1; k < K; ++k)
         if (above(last[k] + chain.end[k], last[tag] + chain.end[tag])) tag = k;
     const float score = last[tag] + chain.end[tag];
     path[steps - 1] = tag;
-    for (long t = steps - 1; t > 0; --t) {
+    for (Index t = steps - 1; t > 0; --t) {
         const float* before = best.data() + (t - 1) * K;
-        long from = 0;
-        for (long j = 1; j < K; ++j)
+        Index from = 0;
+        for (Index j = 1; j < K; ++j)
             if (above(before[j] + chain.transitions[j * K + tag], before[from] + chain.transitions[from * K + tag])) from = j;
         tag = from;
         path[t - 1] = tag;

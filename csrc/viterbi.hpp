@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "index.hpp"
+
 namespace elman {
 
 // Scores with K tags; forbidden steps are very low.
@@ -12,6 +14,6 @@ struct Chain {
 };
 
 // Emissions (steps x K) of one text, a step or more, to its best tags (steps); returns their score. Of equal ones the first wins.
-float viterbi(const Chain& chain, const float* emissions, long steps, std::int64_t* path);
+float viterbi(const Chain& chain, const float* emissions, Index steps, std::int64_t* path);
 
 }  // namespace elman

@@ -9,15 +9,17 @@
 namespace elman {
 namespace {
 
+constexpr Index kStepWork = 1 << 16;  // products of a step, of a small network
+
 // How many ids all prompts begin with, short of any prompt's last.
-long shared_length(const std::vector<std::vector<int>>& prompts) {
+Index shared_length(const std::vector<std::vector<int>>& prompts) {
     std::size_t shared = prompts.front().size() - 1;
     for (const auto& prompt : prompts) {
         shared = std::min(shared, prompt.size() - 1);
-        const auto differ = std::mismatch(prompt.begin(), prompt.begin() + static_cast<long>(shared), prompts.front().begin());
+        const auto differ = std::mismatch(prompt.begin(), prompt.begin() + static_cast<Index>(shared), prompts.front().begin());
         shared = static_cast<std::size_t>(differ.first - prompt.begin());
     }
-    return static_cast<long>(shared);
+    return static_cast<Index>(shared);
 }
 
 void check(const Engine& engine, const WritingRequest& request) {
@@ -73,20 +75,22 @@ Writing::Writing(std::shared_ptr<const Engine> engine, WritingRequest request, i
 
 // What all prompts begin with is read once, as a single row.
 void Writing::read_shared() {
-    const long shared = shared_length(request_.prompts);
+    const Index shared = shared_length(request_.prompts);
     stream_.set_rows(1);
     stream_.begin();
     std::fill_n(stream_.labels(), rows(), request_.label);
     const int* ids = request_.prompts.front().data();
+    Interrupt interrupt;
     auto body = [&](int index, int count) {
-        for (long t = 0; t < shared; ++t) {
+        for (Index t = 0; t < shared; ++t) {
             if (index == 0) stream_.ids()[0] = ids[t];
-            stream_.wait(count);
+            if (stream_.wait(count, interrupt.stops(index, kStepWork))) return;
             stream_.step(index, count);
             stream_.turn(index);
         }
     };
     parallel(engine_->threads_for(1, threads_), body);
+    interrupt.check();
     stream_.gather(std::vector<int>(active_.size(), 0));
     read_ = shared;
     begun_ = true;
@@ -98,7 +102,7 @@ void Writing::prepare() {
     for (std::size_t place = 0; place < active_.size(); ++place) {
         const auto row = static_cast<std::size_t>(active_[place]);
         const auto& prompt = request_.prompts[row];
-        const auto size = static_cast<long>(prompt.size());
+        const auto size = static_cast<Index>(prompt.size());
         stream_.ids()[place] = read_ < size ? prompt[static_cast<std::size_t>(read_)] : last_[row];
         writes_ = writes_ || read_ >= size - 1;
     }
@@ -107,7 +111,7 @@ void Writing::prepare() {
 void Writing::choose(int index, int count) {
     for (auto place = static_cast<std::size_t>(index); place < active_.size(); place += static_cast<std::size_t>(count)) {
         const auto row = static_cast<std::size_t>(active_[place]);
-        if (read_ + 1 < static_cast<long>(request_.prompts[row].size())) continue;
+        if (read_ + 1 < static_cast<Index>(request_.prompts[row].size())) continue;
         chosen_[place] = samplers_[static_cast<std::size_t>(index)].choose(
             stream_.row_logits(static_cast<int>(place)), seen_.empty() ? nullptr : &seen_[row],
             request_.first_stream + row, static_cast<std::uint64_t>(written_[row]));
@@ -116,11 +120,11 @@ void Writing::choose(int index, int count) {
 
 // The step is done: hand the new ids out, and take rows that have ended away.
 void Writing::take() {
-    int* told = told_.data() + static_cast<long>(steps_told_) * rows();
+    int* told = told_.data() + static_cast<Index>(steps_told_) * rows();
     bool any = false, some_ended = false;
     for (std::size_t place = 0; writes_ && place < active_.size(); ++place) {
         const auto row = static_cast<std::size_t>(active_[place]);
-        if (read_ + 1 < static_cast<long>(request_.prompts[row].size())) continue;
+        if (read_ + 1 < static_cast<Index>(request_.prompts[row].size())) continue;
         const int id = chosen_[place];
         if (id < 0) {
             failure_ = id;
@@ -173,7 +177,7 @@ void Writing::end(int row) {
     drop_ended();
 }
 
-void Writing::advance_in_region(int steps, int index, int count) {
+void Writing::advance_in_region(int steps, Interrupt& interrupt, int index, int count) {
     while (!done_ && steps_told_ < steps) {
         // Asked before the step, in which all threads wait for each other: after it the first may be ahead, in `take`.
         const bool writes = writes_, many = active_.size() > 1;
@@ -185,7 +189,7 @@ void Writing::advance_in_region(int steps, int index, int count) {
             if (many) stream_.wait(count);
         }
         if (index == 0) take();
-        stream_.wait(count);
+        if (stream_.wait(count, interrupt.stops(index, kStepWork))) return;
     }
 }
 
@@ -203,8 +207,10 @@ std::vector<int> Writing::advance(int steps) {
     if (!done_) {
         if (!begun_) read_shared();
         prepare();
-        auto body = [&](int index, int count) { advance_in_region(steps, index, count); };
+        Interrupt interrupt;
+        auto body = [&](int index, int count) { advance_in_region(steps, interrupt, index, count); };
         parallel(engine_->threads_for(static_cast<int>(active_.size()), threads_), body);
+        interrupt.check();
     }
     told_.resize(static_cast<std::size_t>(steps_told_) * static_cast<std::size_t>(rows()));
     if (told_.empty() && failure_ == Sampler::kNothingLeft)

@@ -10,9 +10,11 @@
 
 namespace elman {
 
+class Interrupt;
+
 struct WritingRequest {
     std::vector<std::vector<int>> prompts;  // none of them empty
-    long length;                            // new ids of each row, at most
+    Index length;                            // new ids of each row, at most
     Sampling sampling;
     std::vector<int> stop_ids, suppressed;
     std::uint64_t first_stream = 0;
@@ -36,7 +38,7 @@ class Writing {
     void make_room(int steps);
     void read_shared();
     void prepare();
-    void advance_in_region(int steps, int index, int count);
+    void advance_in_region(int steps, Interrupt& interrupt, int index, int count);
     void choose(int index, int count);
     void take();
     void drop_ended();
@@ -50,10 +52,10 @@ class Writing {
     std::vector<Seen> seen_;               // of each row; empty without a penalty
     std::vector<int> active_;              // rows that have not ended, in the order of the stream
     std::vector<int> places_;              // of those that go on; memory of `drop_ended`
-    std::vector<long> written_;            // new ids of each row
+    std::vector<Index> written_;            // new ids of each row
     std::vector<int> last_, chosen_;       // of each row; of each place in the stream
     std::vector<char> ended_;              // of each row
-    long read_ = 0;                        // ids that every row has read
+    Index read_ = 0;                        // ids that every row has read
     bool begun_ = false, writes_ = false;  // whether a row gets a new id from the step under way
     bool done_ = false;
     int failure_ = 0;

@@ -4,6 +4,7 @@
 """
 
 import os
+import warnings
 from importlib import import_module
 from typing import Any
 
@@ -20,6 +21,12 @@ try:
     native = import_module("elman._kernels")
 except ImportError as error:  # installed where there was no compiler
     missing = str(error)
+    warnings.warn(
+        f"Elman's compiled kernels are not there ({missing}), so it runs on PyTorch, more slowly: "
+        "`elman doctor` says how to get them",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 def available() -> bool:

@@ -90,6 +90,7 @@ except RuntimeError as error:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("the compiled kernels are not there (")
+    assert "RuntimeWarning: Elman's compiled kernels are not there (" in done.stderr and "`elman doctor`" in done.stderr
     assert "backend='auto'" in done.stdout
 
 

@@ -10,7 +10,10 @@ from typing import Any
 import typer
 
 COST = "recurrent layers are 1.1 to 1.9 times slower without them, packed batches 2.5, generation 20 to 80"
-REMEDY = "install a C++ compiler (g++ or clang), then install Elman again: pip install --force-reinstall --no-deps ."
+REMEDY = (
+    "install a C++ compiler (g++ or clang), then install Elman again, not from pip's cache: "
+    "ELMAN_REQUIRE_KERNELS=1 pip install --no-cache-dir --force-reinstall --no-deps ."
+)
 PEERS = ("jax", "onnx", "onnxruntime")
 """What `elman bench` compares with where it is there."""
 LEAST_DIGITS = 4

@@ -256,3 +256,32 @@ def test_a_state_of_another_type_raises_as_in_torch() -> None:
                 getattr(library, name)(3, 4)(x, state)
     with pytest.raises(RuntimeError, match=r"torch\.float32 as the input is, got torch\.float64"):
         elman.nn.GRU(3, 4)(x, h.double())
+
+
+@pytest.mark.parametrize("both_ways", [False, True], ids=["one way", "both ways"])
+def test_very_many_sequences(both_ways: bool) -> None:
+    """So many that the product of two counts is no int."""
+    count = 700_000
+    theirs = torch.nn.RNN(1, 1, bidirectional=both_ways)
+    ours = elman.nn.RNN(1, 1, bidirectional=both_ways, backend="compiled")
+    ours.load_state_dict(theirs.state_dict())
+    inputs = torch.linspace(-1, 1, count).view(1, count, 1)
+    found = []
+    for layer in (theirs, ours):
+        x = inputs.clone().requires_grad_()
+        output, last = layer(x)
+        output.sum().backward()
+        assert x.grad is not None
+        found.append((output.detach(), last.detach(), x.grad))
+    for got, expected in zip(found[1], found[0], strict=True):
+        torch.testing.assert_close(got, expected, atol=1e-6, rtol=1e-5)
+
+
+def test_very_many_steps() -> None:
+    """As many in one call as in two, the second going on from the first's state."""
+    layer, x = elman.nn.LSTM(1, 1, backend="compiled"), torch.linspace(-1, 1, 700_000).view(-1, 1, 1)
+    with torch.no_grad():
+        output, (h, c) = layer(x)
+        first, state = layer(x[:350_000])
+        second, (h_2, c_2) = layer(x[350_000:], state)
+    assert torch.equal(output, torch.cat([first, second])) and torch.equal(h, h_2) and torch.equal(c, c_2)

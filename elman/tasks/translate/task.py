@@ -30,7 +30,7 @@ from elman.tasks.translate.usual import Usual
 from elman.text.vocabulary import tell_unknown
 from elman.train import Loss, Reporter, Trainer, seed_everything
 from elman.train.length import settle_length
-from elman.train.recipe import EPOCHS, parse
+from elman.train.recipe import EPOCHS, Settings, parse
 
 
 def read_recipe(source: Path | str | None = None, settings: Settings = ()) -> TranslateRecipe:

@@ -1,0 +1,78 @@
+// The equations of the cells, each once: for the layers that learn, the engine and decoder, and the encoder.
+//
+// They are those of elman/nn/cells.py, in its letters, from the gates on; what the gates are made of (weights, tables,
+// labels) is the caller's. Rows are registers of units.
+#pragma once
+
+#include "simd.hpp"
+
+namespace elman::ELMAN_ISA {
+
+// A fraction that has not been divided yet, so that the product of two takes one division. A logistic's bottom is at most
+// e^88 + 1 (doubles: e^708 + 1), a tangent's 2, and their product is still a number.
+template <class V>
+struct Fraction {
+    V top, bottom;
+};
+
+template <class V>
+ELMAN_INLINE V operator*(const Fraction<V>& a, const Fraction<V>& b) {
+    return a.top * b.top / (a.bottom * b.bottom);
+}
+
+// The nonlinearities of a kind of gate: numbers, which a network that learns keeps, or fractions, which are quicker.
+template <class Gate>
+struct Squash {
+    static ELMAN_INLINE Gate logistic(Gate x) { return ELMAN_ISA::logistic(x); }
+    static ELMAN_INLINE Gate tangent(Gate x) { return hyperbolic_tangent(x); }
+};
+
+template <class V>
+struct Squash<Fraction<V>> {
+    // Far out it stays at e^-88 where it should go to 0, which no tangent makes larger.
+    static ELMAN_INLINE Fraction<V> logistic(V x) { return {V{} + 1, 2 + exp_minus_1(-x)}; }
+    // tanh|x| = (1 - e^-2|x|) / (1 + e^-2|x|), whose parts stay small however large x is
+    static ELMAN_INLINE Fraction<V> tangent(V x) {
+        const V e = exp_minus_1(x < 0 ? 2 * x : -2 * x);
+        return {x < 0 ? e : -e, e + 2};
+    }
+};
+
+// Gate number `which` of an LSTM, in PyTorch's order: i = σ(..), f = σ(..), g = tanh(..), o = σ(..)
+template <class Gate, class V>
+ELMAN_INLINE Gate lstm_gate(int which, V sum) {
+    return which == 2 ? Squash<Gate>::tangent(sum) : Squash<Gate>::logistic(sum);
+}
+
+template <class V>
+struct LSTMState {
+    V h, c;
+};
+
+// c' = f c + i g, h' = o tanh(c'); f is a number, since c may be of any size
+template <class Gate, class V>
+ELMAN_INLINE LSTMState<V> lstm_cell(Gate i, V f, Gate g, Gate o, V c) {
+    const V next = f * c + i * g;
+    return {o * Squash<Gate>::tangent(next), next};
+}
+
+template <class V>
+struct GRUState {
+    V h, n;
+};
+
+// n = tanh(x_n + r h_n), h' = (1 - z) n + z h; of W_in x + b_in and W_hn h + b_hn, with r = σ(..) and z = σ(..)
+template <class V>
+ELMAN_INLINE GRUState<V> gru_cell(V r, V z, V x_n, V h_n, V h) {
+    const V n = hyperbolic_tangent(x_n + r * h_n);
+    return {n + z * (h - n), n};
+}
+
+// h' = tanh(..) or the positive part of the sum; a NaN stays one
+template <bool kTanh, class V>
+ELMAN_INLINE V simple_cell(V sum) {
+    if constexpr (kTanh) return hyperbolic_tangent(sum);
+    else return sum < 0 ? V{} : sum;
+}
+
+}  // namespace elman::ELMAN_ISA
