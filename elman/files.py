@@ -65,8 +65,13 @@ def refused(path: Path, error: OSError) -> UserError | RunError:
 
 def write_text(path: Path, text: str) -> None:
     """Write `text` to `path`, whole or not at all."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write `content` to `path`, whole or not at all."""
     with write_aside(path) as aside:
-        aside.write_text(text, encoding="utf-8")
+        aside.write_bytes(content)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -357,11 +357,14 @@ def test_a_decoder_that_looks_before_the_step_reads_the_token(monkeypatch: pytes
 def disturbed(call: Callable[[], Any], arrays: list[np.ndarray]) -> Any:
     """The answer of a call during which another thread overwrites the arrays with what would be out of bounds."""
     right = [array.copy() for array in arrays]
+    began = time.perf_counter()
+    call()
+    while_under_way = (time.perf_counter() - began) / 3
     for _ in range(20):
         answers: list[Any] = []
         worker = threading.Thread(target=lambda found=answers: found.append(call()))
         worker.start()
-        time.sleep(0.01)
+        time.sleep(while_under_way)
         alive = worker.is_alive()
         for array in arrays:
             array[...] = np.iinfo(array.dtype).max // 2
@@ -385,7 +388,7 @@ def test_arrays_that_are_overwritten_during_a_call() -> None:
     words = encoders()[1]
     ids, lengths = rng.integers(0, 9, 200_000), np.full(2000, 100)
     calls.append((lambda: words.read_ids(ids, lengths, 1), [ids, lengths]))
-    emissions, steps, chain = floats(4000, 60), np.full(40, 100), (floats(60), floats(60, 60), floats(60))
+    emissions, steps, chain = floats(40_000, 60), np.full(400, 100), (floats(60), floats(60, 60), floats(60))
     calls.append((lambda: kernels.native.viterbi(emissions, steps, *chain)[0], [steps]))
     logits, wanted = floats(4000, 2000), rng.integers(0, 2000, 4000)
 

@@ -32,7 +32,6 @@ def kernel(threads=2):  # whose steps are worth two threads
 
 network = make("lstm", hidden=200)
 engine, alone = Engine.of(network, threads=2), Engine.of(network, threads=1)
-assert engine._native.threads_for(1, 2) == 2
 """
 
 

@@ -11,7 +11,9 @@ from rich.table import Table
 data_app = typer.Typer(help="Built-in and downloadable corpora.", no_args_is_help=True)
 
 NAME = typer.Argument(..., help="A name that `elman data list` shows.")
-DATA_DIR = typer.Option(None, "--data-dir", help="A folder with corpora, looked in first.")
+DATA_DIR = typer.Option(
+    None, "--data-dir", exists=True, file_okay=False, help="A folder with corpora, looked in first."
+)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -71,7 +71,7 @@ def explain(error: BaseException) -> int:
         said = " ".join(str(error).split())
         print(f"elman: {type(error).__name__}: {said}; --debug shows where this happened", file=sys.stderr)
         return 1
-    print(f"elman: {told}", file=sys.stderr)
+    print(f"elman: {' '.join(str(told).splitlines())}", file=sys.stderr)  # a file's name may have several lines
     if isinstance(told, UserError):
         return 2
     return 130 if isinstance(told, Interrupted) else 1

@@ -29,7 +29,9 @@ def evaluate(
     as_json: bool = typer.Option(False, "--json", help="The scores as JSON."),
     baselines: bool = typer.Option(True, help="Fit the baselines to the model's training data, if found."),
     settings: list[str] = SETTINGS,
-    data_dir: Path | None = typer.Option(None, "--data-dir", help="A folder with corpora, looked in first."),
+    data_dir: Path | None = typer.Option(
+        None, "--data-dir", exists=True, file_okay=False, help="A folder with corpora, looked in first."
+    ),
 ) -> None:
     """Score a model on data that it has not seen, beside the baselines of its task."""
     from elman import tasks

@@ -30,9 +30,10 @@ def run() -> None:
 def _answer(arguments: list[str]) -> int:
     """Run a command; the exit code that it ends with."""
     from elman.cli.app import Failed, build
-    from elman.cli.streams import check_streams
+    from elman.cli.streams import check_arguments, check_streams
 
     check_streams()
+    check_arguments(arguments)
     try:
         build()(arguments, prog_name="elman")
     except Failed as failed:

@@ -21,6 +21,15 @@ def check_streams() -> None:
         raise UserError("standard output is closed: give it a place to go, such as > /dev/null")
 
 
+def check_arguments(arguments: list[str]) -> None:
+    """Refuse what is no text: such a name of a file could be read, and then not be written down anywhere."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise UserError(f"the argument {argument!r} is not UTF-8: give the file another name") from None
+
+
 def console() -> "Console":
     """Where tables are printed: as wide as the terminal, and off a terminal as wide as they are, so nothing is cut."""
     from rich.console import Console

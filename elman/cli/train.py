@@ -38,7 +38,9 @@ def _command(task: str, next_command: str) -> Callable[..., None]:
         out: Path = typer.Option(..., "--out", "-o", help="The run's folder."),
         resume: bool = typer.Option(False, "--resume", help="Go on exactly where the run in the folder stopped."),
         force: bool = typer.Option(False, "--force", help="Start over in a folder that is not empty."),
-        data_dir: Path | None = typer.Option(None, "--data-dir", help="A folder with corpora, looked in first."),
+        data_dir: Path | None = typer.Option(
+            None, "--data-dir", exists=True, file_okay=False, help="A folder with corpora, looked in first."
+        ),
     ) -> None:
         from elman.tasks import fit
 

@@ -52,6 +52,8 @@ def _has_halves(encoding: str) -> bool:
 def raw_chunks(path: Path) -> Iterator[bytes]:
     """The bytes of a file, unpacked where its first two bytes say gzip."""
     try:
+        if path.is_fifo():  # which would wait for a writer, and is gone once it was read
+            raise UserError(f"{path} is a pipe, and files are read more than once: write it to a file, and name that")
         with path.open("rb") as plain:
             packed = plain.read(2) == GZIP_MAGIC
             plain.seek(0)

@@ -1,10 +1,12 @@
 """Scoring given sequences: forced decoding."""
 
 from collections.abc import Sequence
+from operator import index
 
 import torch
 
 from elman.decode.step_model import State, StepModel
+from elman.errors import UserError
 
 
 @torch.no_grad()
@@ -24,7 +26,7 @@ def forced_log_probs(
     [-1.962, -1.386]
     """
     ending = [] if stop_id is None else [stop_id]
-    wanted = [[*text, *ending] for text in texts]
+    wanted = [[index(id_) for id_ in (*text, *ending)] for text in texts]
     totals = torch.zeros(len(texts), dtype=torch.float64)  # B
     if not wanted:
         return []
@@ -37,6 +39,8 @@ def forced_log_probs(
             rows, state, before = [rows[place] for place in places], model.select(state, picked), before[picked]
         logits, state = model.step(before, state)  # B x V
         before = torch.tensor([wanted[row][t] for row in rows])  # B
+        if not 0 <= int(before.min()) <= int(before.max()) < logits.shape[-1]:
+            raise UserError(f"an id of the texts is outside the vocabulary of 0 to {logits.shape[-1] - 1}")
         log_probs = logits.to("cpu", torch.float64).log_softmax(dim=-1)  # B x V
         totals[rows] += log_probs.gather(1, before.unsqueeze(1)).squeeze(1)
     return totals.tolist()

@@ -6,6 +6,7 @@ already writes. So nothing is padded, and a row's ids are those that it would ha
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import count
+from operator import index
 
 import torch
 from torch import Tensor
@@ -45,6 +46,7 @@ def generate(
     >>> list(generate(Count(), [[1], [3, 4, 5]], length=3, sampling=greedy, stop_ids={8}))
     [{0: 2}, {0: 3}, {0: 4, 1: 6}, {1: 7}]
     """
+    length, first_stream = index(length), index(first_stream)  # a fraction would never be reached
     if length < 0:
         raise UserError(f"length must be the number of ids to generate, 0 or more, not {length}")
     if first_stream < 0:
@@ -131,7 +133,7 @@ class _Sampler:
 
 def _begun(prompt: Sequence[int], row: int, start_id: int | None) -> list[int]:
     if prompt:
-        return list(prompt)
+        return [index(id_) for id_ in prompt]
     if start_id is None:
         raise UserError(f"prompt {row + 1} is empty and the model has no id to start from: give it a prompt")
     return [start_id]

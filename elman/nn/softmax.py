@@ -76,6 +76,8 @@ class ChunkedSoftmax(nn.Module):
         smoothing: float = 0.0,
     ) -> None:
         super().__init__()
+        if hidden_size < 1 or vocab_size < 1:
+            raise ValueError(f"hidden_size and vocab_size must be at least 1, got {hidden_size} and {vocab_size}")
         if not 0 <= smoothing < 1:
             raise ValueError(f"smoothing must be at least 0 and less than 1, got {smoothing}")
         self.smoothing = smoothing

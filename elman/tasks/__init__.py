@@ -5,7 +5,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from elman.errors import UserError, nearest
+from elman.errors import RunError, UserError, nearest
 from elman.tasks import classify, language, tag, translate
 from elman.tasks.classify import TextClassifier
 from elman.tasks.folder import Config, read_config
@@ -76,7 +76,8 @@ def train_in_memory(
 ) -> dict[str, Any]:
     """Run a task's training; a run that needs more memory than there is ends in a sentence."""
     where = Path(data_dir) if data_dir is not None else None
-    with memory_told("take a smaller batch (batch.size, batch.steps, batch.tokens), or a smaller model.hidden"):
+    smaller = "take a smaller batch (batch.size, batch.steps, batch.tokens), or a smaller model.hidden"
+    with memory_told(smaller, RunError):  # it has begun, and has written what it had
         report = task.train(recipe, out, resume=resume, force=force, data_dir=where, reporter=reporter)
     assert isinstance(report, dict)
     return report
@@ -154,4 +155,4 @@ def _check_task(task: str, recipe: Path | str | None) -> None:
 def full_names(paths: Paths) -> list[str]:
     """Names that hold wherever a run is resumed from."""
     several = [paths] if isinstance(paths, Path | str) else list(paths)
-    return [str(Path(path).resolve()) for path in several]
+    return [str(Path(path).absolute()) for path in several]  # links that go in circles are told of when they are read

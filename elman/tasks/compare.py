@@ -7,6 +7,7 @@ on where it stopped; so the same command resumes a comparison, and one with more
 """
 
 import itertools
+import math
 import re
 import shutil
 import statistics
@@ -34,6 +35,9 @@ from elman.train.recipe import (
     read_toml,
     toml_value,
 )
+
+MOST_RUNS = 10_000
+"""More are a slip of the keyboard: a plan is made of all of them before the first one starts."""
 
 Vary = Mapping[str, Sequence[Any]] | Iterable[str]
 
@@ -91,7 +95,7 @@ def compare(
     grid = read_vary(vary) or read_vary(asked.get("vary", ()))
     count = _seeds(asked.get("seeds", 3) if seeds is None else seeds)
     given = apply_overrides({}, settings)
-    _check_grid(grid, given)
+    _check_grid(grid, given, count)
     kind = find_task(task).Recipe
     if (line := replaced(recipe, given)) is not None and show is not None:
         show(line)
@@ -139,6 +143,8 @@ def read_vary(vary: Vary) -> dict[str, list[Any]]:
             listed = tomllib.loads(f"values = [{values}]")["values"]
         except tomllib.TOMLDecodeError:  # bare words
             listed = [from_toml(value.strip()) for value in values.split(",") if value.strip()]
+        if not listed:
+            raise UserError(f"'{text}' is nothing to compare: write section.key=value,value")
         found[key.strip()] = _distinct(listed)
     return found
 
@@ -153,10 +159,14 @@ def _seeds(asked: Any) -> int:
     return asked
 
 
-def _check_grid(grid: Mapping[str, Sequence[Any]], given: Mapping[str, Any]) -> None:
-    """Refuse a comparison of nothing, and one whose seeds are said twice."""
+def _check_grid(grid: Mapping[str, Sequence[Any]], given: Mapping[str, Any], seeds: int) -> None:
+    """Refuse a comparison of nothing, one without an end, and one whose seeds are said twice."""
     if not grid or not all(grid.values()):
         raise UserError("there is nothing to compare: give --vary section.key=value,value")
+    if (runs := seeds * math.prod(map(len, grid.values()))) > MOST_RUNS:
+        raise UserError(
+            f"that makes {runs:,} runs, and {MOST_RUNS:,} are the most: give fewer --seeds, or less to --vary"
+        )
     trained = given.get("train")
     if "train.seed" in grid or (isinstance(trained, Mapping) and "seed" in trained):
         raise UserError("every combination is trained with the seeds 1, 2, ...: leave train.seed out, and give --seeds")

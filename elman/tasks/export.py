@@ -1,10 +1,9 @@
 """A trained model as a folder of its own: what `elman.load` needs, without the run around it."""
 
-import shutil
 from pathlib import Path
 
 from elman.errors import UserError
-from elman.files import read_text, refused, write_aside, write_text
+from elman.files import read_text, refused, write_bytes
 from elman.tasks import load
 from elman.tasks.card import renamed
 from elman.tasks.recipes import without_files
@@ -28,29 +27,33 @@ def export(model: Path | str, out: Path | str, *, int8: bool = False) -> Path:
         loaded = load(source)
         chosen = loaded.to_int8() if int8 else loaded
         chosen.recipe = without_files(chosen.recipe)
+        beside = _files_beside(source, out, int8)  # all is read before anything is written
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise refused(out, error) from None
-    _copy(source / "metrics.json", out / "metrics.json")
-    if (source / "README.md").exists():
-        card = renamed(read_text(source / "README.md"), source, out).replace("`recipe.toml`", "`config.json`")
-        heading, blank, rest = card.partition("\n\n")
-        write_text(out / "README.md", heading + blank + (ROUNDED if int8 else "") + rest)
-        if "(confusion.png)" in card:
-            _copy(source / "confusion.png", out / "confusion.png")
+    for name, content in beside.items():
+        write_bytes(out / name, content)
     chosen.save(out)
     return out
 
 
-def _copy(source: Path, target: Path) -> None:
-    if not source.exists():
-        return
+def _files_beside(source: Path, out: Path, int8: bool) -> dict[str, bytes]:
+    """The scores, the card and its picture, where there are any."""
+    files = {"metrics.json": _content(source / "metrics.json")} if (source / "metrics.json").exists() else {}
+    if (source / "README.md").exists():
+        card = renamed(read_text(source / "README.md"), source, out).replace("`recipe.toml`", "`config.json`")
+        heading, blank, rest = card.partition("\n\n")
+        files["README.md"] = (heading + blank + (ROUNDED if int8 else "") + rest).encode()
+        if "(confusion.png)" in card and (source / "confusion.png").exists():
+            files["confusion.png"] = _content(source / "confusion.png")
+    return files
+
+
+def _content(path: Path) -> bytes:
     try:
-        content = source.open("rb")
+        return path.read_bytes()
     except OSError as error:
-        raise UserError(f"{source} cannot be read: {error.strerror or error}") from None
-    with content, write_aside(target) as aside, aside.open("wb") as written:
-        shutil.copyfileobj(content, written)
+        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
 def model_bytes(folder: Path | str) -> int:

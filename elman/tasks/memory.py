@@ -9,9 +9,12 @@ import torch
 from pydantic import BaseModel
 from torch import nn
 
-from elman.errors import UserError
+from elman.errors import ElmanError, UserError
 
 N = TypeVar("N", bound=nn.Module)
+
+NO_MEMORY = ("allocate memory", "not enough memory")
+"""What PyTorch says."""
 
 
 def build(make: Callable[[], N], settings: BaseModel) -> N:
@@ -65,7 +68,7 @@ def machine_bytes() -> int | None:
 
 
 @contextmanager
-def memory_told(what_to_do: str) -> Iterator[None]:
+def memory_told(what_to_do: str, error: type[ElmanError] = UserError) -> Iterator[None]:
     """Where there is not enough memory, one sentence that ends in what to do.
 
     >>> with memory_told("take a smaller batch.size"):
@@ -75,12 +78,11 @@ def memory_told(what_to_do: str) -> Iterator[None]:
     """
     try:
         yield
-    except MemoryError:
-        raise UserError(f"there is not enough memory: {what_to_do}") from None
-    except RuntimeError as error:
-        if "allocate memory" not in str(error) and "not enough memory" not in str(error):
+    except (MemoryError, RuntimeError) as raised:
+        known = isinstance(raised, MemoryError) or any(words in str(raised) for words in NO_MEMORY)
+        if not known:
             raise
-        raise UserError(f"there is not enough memory: {what_to_do}") from None
+        raise error(f"there is not enough memory: {what_to_do}") from None
 
 
 def _smaller(settings: BaseModel) -> str:

@@ -1,6 +1,6 @@
 """Texts to predict something for, as `elman predict` is told to read them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,20 @@ class TextRecord:
     text: str
     line: int
     fields: dict[str, Any] = field(default_factory=dict, repr=False)
+
+
+def check_texts(texts: Sequence[str]) -> None:
+    """Refuse what is no text, and texts of nothing.
+
+    >>> check_texts(["one", " "])
+    Traceback (most recent call last):
+    elman.errors.UserError: text 2 of 2 is empty: give it at least one character
+    """
+    for number, text in enumerate(texts, start=1):
+        if not isinstance(text, str):
+            raise UserError(f"text {number} of {len(texts)} is a {type(text).__name__}: give it as a str")
+        if not text.strip():
+            raise UserError(f"text {number} of {len(texts)} is empty: give it at least one character")
 
 
 def read_texts(

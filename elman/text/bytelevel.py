@@ -23,7 +23,7 @@ class BytePieces(Tokenizer):
 
     def decode(self, ids: ArrayLike) -> str:
         """The text of `ids`; bytes that are not UTF-8 become replacement characters."""
-        return b"".join([self._pieces[token] for token in id_list(ids)]).decode("utf-8", "replace")
+        return b"".join([self._pieces[token] for token in id_list(ids, self.size)]).decode("utf-8", "replace")
 
     def stream(self) -> TextStream:
         """A decoder for one id at a time; it holds back the bytes of a character that is not complete."""

@@ -47,7 +47,7 @@ class CharacterTokenizer(Tokenizer):
 
     def decode(self, ids: ArrayLike) -> str:
         """The text of `ids`."""
-        return "".join([self._pieces[token] for token in id_list(ids)])
+        return "".join([self._pieces[token] for token in id_list(ids, self.size)])
 
     def stream(self) -> TextStream:
         """A decoder for one id at a time; nothing is ever held back."""

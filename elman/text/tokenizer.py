@@ -84,7 +84,7 @@ class Tokenizer(ABC):
     def decode(self, ids: ArrayLike) -> str:
         """The text of `ids`."""
         stream = self.stream()
-        return "".join(map(stream.push, id_list(ids))) + stream.finish()
+        return "".join(map(stream.push, id_list(ids, self.size))) + stream.finish()
 
     @abstractmethod
     def _payload(self) -> dict[str, Any]:
@@ -148,9 +148,12 @@ class _Stored(Stored):
     counts: list[Count]
 
 
-def id_list(ids: ArrayLike) -> list[int]:
-    """Ids in whatever form they come, as a flat list of Python integers."""
-    return cast(list[int], np.asarray(ids).ravel().tolist())
+def id_list(ids: ArrayLike, size: int) -> list[int]:
+    """Ids of a vocabulary of `size`, in whatever form they come, as a flat list of Python integers."""
+    found = np.asarray(ids).ravel()
+    if found.size and found.dtype.kind in "iu" and not 0 <= int(found.min()) <= int(found.max()) < size:
+        raise ValueError(f"the ids go from {found.min()} to {found.max()}, and those of the vocabulary to {size - 1}")
+    return cast(list[int], found.tolist())
 
 
 def by_frequency(counts: Iterable[tuple[Any, int]], settings: TokenizerSettings) -> tuple[list[Any], list[int], int]:
@@ -182,6 +185,8 @@ def normaliser(settings: TokenizerSettings) -> Callable[[str], str]:
     form, lowercase = settings.normalise, settings.lowercase
 
     def ready(text: str) -> str:
+        if not isinstance(text, str):
+            raise TypeError(f"a text is a str, not a {type(text).__name__}")
         if form != "none":
             text = unicodedata.normalize(form, text)
         return text.lower() if lowercase else text

@@ -64,6 +64,8 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
                     yield number, line
     except OSError as error:
         raise UserError(f"cannot read the word vectors {path}: {error.strerror}") from None
+    except ValueError as error:  # a name with a NUL in it
+        raise UserError(f"cannot read the word vectors {str(path)!r}: {error}; name a file with text.vectors") from None
 
 
 def _is_heading(line: str) -> bool:

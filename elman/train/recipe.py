@@ -89,10 +89,14 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"no recipe at {path}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read the recipe {path}: {error}") from None
+    except OSError as error:
+        raise UserError(f"cannot read the recipe {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"cannot read the recipe {path}: {error}; write it in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path} is not valid TOML: {error}") from None
+    except (ValueError, RecursionError):  # what the library has no words for
+        raise UserError(f"{path} is no recipe: a number in it is too long, or it is nested too deep") from None
 
 
 def apply_overrides(tables: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
@@ -163,7 +167,7 @@ def from_toml(text: str) -> Any:
         return None
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # no TOML, or too long or too deep to be any
         return text
 
 

@@ -143,10 +143,10 @@ def test_what_needs_torchs_class_has_it_after_the_way_back() -> None:
 @pytest.mark.parametrize("backend", ["auto", "torch", "cells"])
 @pytest.mark.parametrize("name", LAYERS)
 def test_changed_flat_weights_are_used_as_in_torch(name: str, backend: str) -> None:
-    theirs = getattr(nn, name)(X, H)
-    ours = getattr(elman.nn, name)(X, H, backend=backend)
+    theirs = getattr(nn, name)(X, H).double()  # weights as large as these magnify the rounding
+    ours = getattr(elman.nn, name)(X, H, backend=backend).double()
     ours.load_state_dict(theirs.state_dict())
-    x, other = torch.randn(T, B, X), torch.randn_like(theirs.weight_hh_l0)
+    x, other = torch.randn(T, B, X).double(), torch.randn_like(theirs.weight_hh_l0)
     before = ours(x)[0]
     for layer in (theirs, ours):
         layer._flat_weights[1] = other

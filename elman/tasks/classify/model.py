@@ -16,7 +16,6 @@ import torch
 from pydantic import Field
 
 from elman.corpora.examples import by_length, in_order
-from elman.errors import UserError
 from elman.nn.recurrent import Recurrent
 from elman.tasks import folder as folders
 from elman.tasks.classify.compiled import CompiledClassifier
@@ -26,7 +25,7 @@ from elman.tasks.classify.scoring import THRESHOLD
 from elman.tasks.classify.settings import ModelSettings, TextSettings
 from elman.tasks.compiled import CompiledModel
 from elman.tasks.predict import PredictOptions, trained_with
-from elman.tasks.texts import TextRecord, read_texts
+from elman.tasks.texts import TextRecord, check_texts, read_texts
 
 TASK = "classify"
 BATCH_TOKENS = 1 << 15  # at most in one batch, so that long texts need no more memory than short ones
@@ -125,9 +124,7 @@ class TextClassifier(CompiledModel[CompiledClassifier]):
         """The label and all probabilities of a text, or of each of several."""
         if isinstance(texts, str):
             return self.predict([texts])[0]
-        for number, text in enumerate(texts, start=1):
-            if not text.strip():
-                raise UserError(f"text {number} of {len(texts)} is empty: give it at least one character")
+        check_texts(texts)
         return [self._prediction(row) for row in self.probabilities(texts).tolist()]
 
     def _prediction(self, row: list[float]) -> Prediction:

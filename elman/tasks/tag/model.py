@@ -245,6 +245,11 @@ def _check_parts(config: TaggerConfig, speller: Speller, folder: Path) -> None:
         raise UserError(
             f"{folder / 'config.json'} is damaged: 'tags' are {len(config.tags)}, and the weights are for {found[0]}"
         )
+    try:
+        for tag in config.tags if config.scheme is not None else ():
+            split_tag(tag)
+    except UserError as error:
+        raise UserError(f"{folder / 'config.json'} is damaged: 'tags': {error}; {MENDED}") from None
     if config.model.character_hidden and speller.characters is None:
         raise UserError(
             f"{folder / 'tokenizer.json'} is damaged: 'characters' is none, and the model looks at them; {MENDED}"

@@ -22,6 +22,7 @@ from elman.runtime.decoder import Decoder, decoder_refusal
 from elman.tasks import folder as folders
 from elman.tasks.compiled import CompiledModel
 from elman.tasks.predict import PredictOptions
+from elman.tasks.texts import check_texts
 from elman.tasks.translate.batch import Batch, Ints, make_batch
 from elman.tasks.translate.drawn import drawn
 from elman.tasks.translate.lines import translate_lines
@@ -142,9 +143,7 @@ class Translator(CompiledModel[Decoder]):
         """Translate a text, or each of several; the options are those of `Search`."""
         if isinstance(texts, str):
             return self.predict([texts], **options)[0]
-        for number, text in enumerate(texts, 1):
-            if not text.strip():
-                raise UserError(f"text {number} of {len(texts)} is empty: give it at least one character")
+        check_texts(texts)
         search = Search.of(options)
         return self.translate(texts, [search] * len(texts))
 
@@ -300,7 +299,7 @@ class Translator(CompiledModel[Decoder]):
 
     def align(self, source: str, target: str) -> Translation:
         """A pair as if the model had written the target itself: its log-probability, and where each token looks."""
-        if not target.strip():
+        if isinstance(target, str) and not target.strip():
             raise UserError("the target is empty: give it at least one character")
         pair = self.encode(source, target)
         (log_prob,) = self.log_probs([(source, target)])

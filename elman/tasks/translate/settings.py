@@ -4,6 +4,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from elman.errors import nearest
 from elman.text import TokenizerSettings
 from elman.train.recipe import BatchSection, Section, TrainSettings
 
@@ -181,6 +182,15 @@ class ReportSettings(Section):
     )
     tokenize: str | None = Field(None, description="how sacrebleu cuts words for BLEU: 13a unless set; char, zh, ...")
     baselines: bool = Field(True, description="copying the source, and the most similar training pair's target")
+
+    @field_validator("tokenize")
+    @classmethod
+    def _known(cls, value: str | None) -> str | None:
+        from sacrebleu.metrics.bleu import BLEU  # slow to import, and mostly not needed
+
+        if value is not None and value not in BLEU.TOKENIZERS:
+            raise ValueError(f"report.tokenize: {nearest(value, BLEU.TOKENIZERS)}")
+        return value
 
 
 class TranslateRecipe(Section):

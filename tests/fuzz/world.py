@@ -1,0 +1,85 @@
+"""What the cases start from: good files and small models of every task."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import elman
+from elman.tasks.export import export
+from tests.tasks import runs as language
+from tests.tasks.classify import runs as classify
+from tests.tasks.tag import runs as tag
+from tests.tasks.translate import runs as translate
+from tests.train.toy import quiet
+
+SMALL = {
+    "lm": language.SMALL,
+    "classify": classify.SMALL,
+    "tag": tag.SMALL,
+    "translate": (*translate.SMALL, "search.beam=2", "report.baselines=false"),
+}
+"""Settings that make a run short."""
+TASKS = tuple(SMALL)
+DATA = {"lm": "text.txt", "classify": "names.csv", "tag": "tags.conll", "translate": "pairs.tsv"}
+"""A good file for each task."""
+MODELS = ("lm", "labels", "classify", "tag", "translate", "reverse", "int8")
+
+
+@dataclass(frozen=True)
+class World:
+    """Files and model folders, which no case may change."""
+
+    root: Path
+
+    def data(self, task: str) -> str:
+        """A good file for a task."""
+        return str(self.root / DATA[task])
+
+    def model(self, name: str) -> str:
+        """A good model folder."""
+        return str(self.root / "models" / name)
+
+    def copy(self, name: str, to: Path) -> Path:
+        """A model folder that may be damaged."""
+        return Path(shutil.copytree(self.model(name), to))
+
+    def snapshot(self) -> dict[str, tuple[int, int]]:
+        """Size and time of every file."""
+        return snapshot(self.root)
+
+
+def snapshot(folder: Path) -> dict[str, tuple[int, int]]:
+    """Size and time of everything in a folder, whatever it is; links are not followed."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        about = path.lstat()
+        found[str(path.relative_to(folder))] = (0, 0) if path.is_dir() else (about.st_size, about.st_mtime_ns)
+    return found
+
+
+def settings(task: str, *more: str) -> list[str]:
+    """The options of a short run: `-s key=value` for each."""
+    return [part for setting in (*SMALL[task], "train.steps=1", *more) for part in ("-s", setting)]
+
+
+def build(root: Path) -> World:
+    """Write the files and train the models, each for two steps."""
+    (root / "text.txt").write_text(language.prose())
+    language.write_names(root / "labels.csv")
+    classify.write_table(root / "names.csv")
+    tag.write(root / "tags.conll")
+    pairs = translate.strings(120)
+    translate.write(root / "pairs.tsv", pairs)
+    for side in ("source", "target"):
+        (root / f"parallel.{side}").write_text("".join(f"{getattr(pair, side)}\n" for pair in pairs))
+    for task in TASKS:
+        _train(root, task, task, DATA[task])
+    _train(root, "lm", "labels", "labels.csv", "data.unit=line", "data.label_column=label")
+    _train(root, "translate", "reverse", "pairs.tsv", "data.source=2", "data.target=1")
+    export(root / "models" / "lm", root / "models" / "int8", int8=True)
+    return World(root)
+
+
+def _train(root: Path, task: str, name: str, data: str, *more: str) -> None:
+    chosen = [*SMALL[task], "train.steps=2", *more]
+    elman.fit(task, out=root / "models" / name, train=root / data, settings=chosen, reporter=quiet())
