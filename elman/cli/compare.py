@@ -4,6 +4,8 @@ from pathlib import Path
 
 import typer
 
+from elman.cli.data import DATA_DIR
+
 
 def add_to(app: typer.Typer) -> None:
     """Put the command in its place."""
@@ -17,9 +19,7 @@ def compare(
     settings: list[str] = typer.Option([], "--set", "-s", help="section.key=value, over the recipe, for all runs."),
     out: Path = typer.Option(..., "--out", "-o", help="A folder for the runs, the table and the picture."),
     force: bool = typer.Option(False, "--force", help="Throw away the runs that are in the folder."),
-    data_dir: Path | None = typer.Option(
-        None, "--data-dir", exists=True, file_okay=False, help="A folder with corpora, looked in first."
-    ),
+    data_dir: Path | None = DATA_DIR,
 ) -> None:
     """Train every combination of some settings: a table with mean and spread, and a picture. Finished runs are kept."""
     from rich.table import Table

@@ -8,12 +8,19 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from elman.errors import UserError
+
 data_app = typer.Typer(help="Built-in and downloadable corpora.", no_args_is_help=True)
 
+
+def _check_folder(folder: Path | None) -> Path | None:
+    if folder is not None and not folder.is_dir():
+        raise UserError(f"--data-dir {folder} is no folder: name one with corpora in it, or leave it out")
+    return folder
+
+
 NAME = typer.Argument(..., help="A name that `elman data list` shows.")
-DATA_DIR = typer.Option(
-    None, "--data-dir", exists=True, file_okay=False, help="A folder with corpora, looked in first."
-)
+DATA_DIR = typer.Option(None, "--data-dir", callback=_check_folder, help="A folder with corpora, looked in first.")
 
 
 def add_to(app: typer.Typer) -> None:

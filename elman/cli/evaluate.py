@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from elman.cli.data import DATA_DIR
 from elman.errors import UserError
 
 if TYPE_CHECKING:
@@ -29,9 +30,7 @@ def evaluate(
     as_json: bool = typer.Option(False, "--json", help="The scores as JSON."),
     baselines: bool = typer.Option(True, help="Fit the baselines to the model's training data, if found."),
     settings: list[str] = SETTINGS,
-    data_dir: Path | None = typer.Option(
-        None, "--data-dir", exists=True, file_okay=False, help="A folder with corpora, looked in first."
-    ),
+    data_dir: Path | None = DATA_DIR,
 ) -> None:
     """Score a model on data that it has not seen, beside the baselines of its task."""
     from elman import tasks

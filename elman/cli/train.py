@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 
+from elman.cli.data import DATA_DIR
 from elman.errors import Interrupted
 
 train_app = typer.Typer(help="Train a model.", no_args_is_help=True)
@@ -38,9 +39,7 @@ def _command(task: str, next_command: str) -> Callable[..., None]:
         out: Path = typer.Option(..., "--out", "-o", help="The run's folder."),
         resume: bool = typer.Option(False, "--resume", help="Go on exactly where the run in the folder stopped."),
         force: bool = typer.Option(False, "--force", help="Start over in a folder that is not empty."),
-        data_dir: Path | None = typer.Option(
-            None, "--data-dir", exists=True, file_okay=False, help="A folder with corpora, looked in first."
-        ),
+        data_dir: Path | None = DATA_DIR,
     ) -> None:
         from elman.tasks import fit
 
