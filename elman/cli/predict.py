@@ -55,7 +55,6 @@ def predict(
     """Predict for every record of a file or of standard input, in order."""
     from elman.cli.streams import standard_input
     from elman.corpora.lines import read_lines, stream_lines
-    from elman.corpora.tables import table_kind
     from elman.tasks import Translator, load
     from elman.tasks.predict import BadRecords, PredictOptions, Predictor
 
@@ -79,7 +78,7 @@ def predict(
         typed = piped and sys.stdin.isatty()
         options = PredictOptions(
             where=data,
-            format=format or (table_kind(data) or data.suffix.lower()).removeprefix(".") or None,
+            format=format,
             column=column,
             as_json=as_json,
             colour=sys.stdout.isatty(),

@@ -1,8 +1,9 @@
 """One process at a time in a folder: a lock that lives as long as the process that holds it, however it ends.
 
 The lock is the kernel's (`flock` on the file `.lock` in the folder), so a crash or a kill releases it; a file that is
-left behind means nothing. Where there are no such locks (Windows, some network file systems), a run says so and goes
-on without one: there it is the user's to keep a second process away.
+left behind means nothing. Children that a process forks hold its lock too, for as long as they live. Where there are
+no such locks (Windows, some network file systems), a run says so and goes on without one: there it is the user's to
+keep a second process away.
 """
 
 import errno
@@ -43,7 +44,7 @@ def locked(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
     try:
         missing = [path for path in (folder, *folder.parents) if not path.exists()]
         folder.mkdir(parents=True, exist_ok=True)
-        file = _take(folder / LOCK, say)
+        file = _acquire(folder / LOCK, say)
     except OSError as error:
         raise UserError(
             f"the folder {folder} cannot be written to ({error.strerror or error}): name another with --out"
@@ -59,26 +60,29 @@ def locked(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
                 path.rmdir()
 
 
-def _take(path: Path, say: Callable[[str], None]) -> int:
+def _acquire(path: Path, say: Callable[[str], None]) -> int:
     """The lock's open file, held; closing it releases it."""
     while True:
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)  # less what the user's umask takes
         try:
             if not _hold(file):
                 say(f"warning: {path.parent} has no locks: do not start another run in it while this one is under way")
-            elif not _is_there(file, path):  # the process before this one was just leaving
+            elif not _is_current(file, path):  # the process before this one was just leaving
                 os.close(file)
                 continue
             os.ftruncate(file, 0)
             os.write(file, f"{os.getpid()} on {platform.node() or 'this machine'}".encode())
             return file
         except BlockingIOError:
-            holder = os.pread(file, 200, 0).decode("utf-8", "replace") or "of another user"
+            written = os.pread(file, 200, 0).decode("utf-8", "replace")
             os.close(file)
+            holder = f"the process {written}" if written else "another process"  # which has not come to write its name
             raise UserError(
-                f"the process {holder} is at work in {path.parent}: wait for it or stop it, or name another folder "
-                "with --out"
+                f"{holder} is at work in {path.parent}: wait for it or stop it, or name another folder with --out"
             ) from None
+        except OSError:
+            os.close(file)
+            raise
 
 
 def _hold(file: int) -> bool:
@@ -96,7 +100,7 @@ def _hold(file: int) -> bool:
     return True
 
 
-def _is_there(file: int, path: Path) -> bool:
+def _is_current(file: int, path: Path) -> bool:
     try:
         return os.path.samestat(os.fstat(file), path.stat())
     except FileNotFoundError:

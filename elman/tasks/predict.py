@@ -10,13 +10,16 @@ cannot be used goes to `options.bad`, which raises its error or counts and repor
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from elman.corpora.lines import BadLines, OnError
-from elman.errors import UserError
+from elman.corpora.tables import table_kind
+from elman.errors import UserError, nearest
+
+F = TypeVar("F")
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class PredictOptions:
     where: Path = Path("-")
     """What the lines come from, for messages (`new.csv:7`)."""
     format: str | None = None
-    """How the records are written: the file's ending without its dot, or what `--format` says."""
+    """How the records are written, as `--format` says; else it follows the ending of `where`."""
     column: str | None = None
     """The column or field of the text, by name or by number from 1, in tables and JSON lines."""
     as_json: bool = False
@@ -39,6 +42,17 @@ class PredictOptions:
     say: Callable[[str], None] = field(default=lambda sentence: None)
     """Tells the user something that is no error."""
     window: int = 4096
+
+    def format_among(self, known: Mapping[str, F], what: str) -> F | None:
+        """The one of the `known` formats in which the records are written; None where nothing tells.
+
+        >>> PredictOptions(where=Path("a.CSV.gz")).format_among({"csv": "table", "txt": "lines"}, "texts")
+        'table'
+        """
+        if self.format is not None and self.format not in known:
+            raise UserError(f"there is no format {self.format!r} for {what}: {nearest(self.format, known)}")
+        ending = (table_kind(self.where) or self.where.suffix.lower()).removeprefix(".")
+        return known.get(self.format or ending)
 
 
 @runtime_checkable

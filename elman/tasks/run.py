@@ -12,7 +12,7 @@ from elman.files import write_text
 from elman.tasks.folder import Vocabulary
 from elman.tasks.lock import LOCK, locked
 from elman.train import Trainer
-from elman.train.length import fill_chosen
+from elman.train.length import with_length_of
 from elman.train.recipe import Section, differences, parse, read_toml, to_toml
 
 MODEL_FILES = ("config.json", "tokenizer.json", "lexicon.json", "model.safetensors", "metrics.json", "README.md")
@@ -30,7 +30,7 @@ def saved_recipe(out: Path, kind: type[R]) -> R | None:
 def finished_report(out: Path, recipe: Section) -> dict[str, Any] | None:
     """The report of a run of this recipe that is done; None where there is none, or none that can be read."""
     old = saved_recipe(out, type(recipe))
-    if old is None or fill_chosen(recipe, old) != old:
+    if old is None or with_length_of(recipe, old) != old:
         return None
     try:
         report = json.loads((out / "metrics.json").read_text(encoding="utf-8"))
@@ -51,7 +51,7 @@ def run_folder(
     with locked(out, say):
         goes_on = check_folder(out, recipe, resume=resume, force=force)  # another process may just have left
         old = saved_recipe(out, type(recipe)) if resume else None
-        yield (recipe if old is None else fill_chosen(recipe, old)), goes_on
+        yield (recipe if old is None else with_length_of(recipe, old)), goes_on
 
 
 def check_folder(out: Path, recipe: Section, *, resume: bool, force: bool) -> bool:
@@ -64,7 +64,7 @@ def check_folder(out: Path, recipe: Section, *, resume: bool, force: bool) -> bo
         raise UserError(f"{out} is a file: name a folder for the run with --out")
     old = saved_recipe(out, type(recipe))
     if resume:
-        changed = differences(old, fill_chosen(recipe, old)) if old is not None else []
+        changed = differences(old, with_length_of(recipe, old)) if old is not None else []
         if changed:
             raise UserError(
                 f"the run in {out} was begun with another recipe ({', '.join(changed[:3])}) and can only go on as it "

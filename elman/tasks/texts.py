@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from elman.corpora.texts import LABELLED, Format, Layout, texts_in
-from elman.errors import UserError, nearest
+from elman.errors import UserError
 from elman.tasks.predict import PredictOptions
 
 FORMATS: dict[str, Format] = {"csv": "csv", "tsv": "tsv", "jsonl": "jsonl", "ndjson": "jsonl", "txt": "txt"}
@@ -52,10 +51,7 @@ def read_texts(
 
 def _format(options: PredictOptions) -> Format:
     """How the lines are written; a file's ending that says nothing of it is taken for plain text."""
-    given = options.format or "txt"
-    format = FORMATS.get(given)
-    if format is None and Path(options.where).suffix.lower() != f".{given}":
-        raise UserError(f"there is no format {given!r} for texts: {nearest(given, FORMATS)}")
-    if options.column is not None and format in (None, "txt"):
+    format = options.format_among(FORMATS, "texts") or "txt"
+    if options.column is not None and format == "txt":
         raise UserError(f"{options.where} has no columns: leave --column out, or give --format csv")
-    return format or "txt"
+    return format

@@ -135,10 +135,10 @@ def nothing_left(setting: str, value: int, most: int) -> UserError:
     )
 
 
-def tell_unknown(counts: NDArray[np.int64], what: str, say: Callable[[str], None]) -> None:
+def warn_unknown_tokens(counts: NDArray[np.int64], what: str, say: Callable[[str], None]) -> None:
     """Warn where most tokens are unknown: scores look good then, and mean little. `counts` begin with the unknown one.
 
-    >>> tell_unknown(np.array([9, 1, 2]), "training words", print)
+    >>> warn_unknown_tokens(np.array([9, 1, 2]), "training words", print)
     warning: 75% of the training words are unknown: lower text.min_count, or raise text.size
     """
     share = counts[0] / max(counts.sum(), 1)

@@ -42,39 +42,45 @@ class Length(NamedTuple):
     updates: int
 
 
-def choose_length(amount: float, usual: int, least: int, *, epochs: float | None, batch: int | None) -> Length:
+def choose_length(
+    amount: float, usual: int, least: int, *, epochs: float | None, batch: int | None, accumulate: int = 1
+) -> Length:
     """The epochs and the batch for so much data, whatever a batch is counted in; what is given stays.
 
     >>> choose_length(1_000_000, usual=32, least=8, epochs=None, batch=None)
     Length(epochs=10, batch=32, updates=312500)
     >>> choose_length(1_000, usual=32, least=8, epochs=None, batch=None)
     Length(epochs=10, batch=16, updates=630)
+    >>> choose_length(1_000, usual=32, least=8, epochs=100, batch=None)
+    Length(epochs=100, batch=32, updates=3200)
     >>> choose_length(200, usual=32, least=8, epochs=None, batch=None)
     Length(epochs=24, batch=8, updates=600)
     >>> choose_length(200, usual=32, least=8, epochs=3, batch=None)
     Length(epochs=3, batch=8, updates=75)
     """
     if batch is None:
-        batch = min(max(int(amount * EPOCHS / UPDATES), least), usual)
-    an_epoch = math.ceil(amount / batch)
+        batch = min(max(int(amount * (epochs or EPOCHS) / UPDATES / accumulate), least), usual)
+    an_epoch = math.ceil(amount / batch) / accumulate
     if epochs is None:
         epochs = min(max(math.ceil(UPDATES / an_epoch), EPOCHS), MOST_EPOCHS)
     return Length(epochs, batch, max(1, round(epochs * an_epoch)))
 
 
-def settle_length(recipe: R, amount: float, say: Callable[[str], None]) -> R:
+def with_chosen_length(recipe: R, amount: float, say: Callable[[str], None], *, smaller_helps: bool = True) -> R:
     """The recipe with what it leaves open about the length of the run filled in; `say` is told what and how much.
 
-    `amount` is the size of the training data in the unit that a batch is counted in. The recipe that comes back is
-    the one to write down: a run that is resumed then has nothing to choose.
+    `amount` is the size of the training data in the unit that a batch is counted in; `smaller_helps` is whether
+    smaller batches make more updates. The recipe that comes back is the one to write down: a run that is resumed then
+    has nothing to choose.
     """
     train, batch = recipe.train, recipe.batch
     key, usual, least = batch.chosen
-    told: int | None = getattr(batch, key)
-    found = choose_length(amount, usual, least, epochs=train.epochs, batch=told)
-    updates = train.steps or max(1, round(found.updates / train.accumulate))
+    given: int | None = getattr(batch, key)
+    least = least if smaller_helps and train.steps is None else usual
+    found = choose_length(amount, usual, least, epochs=train.epochs, batch=given, accumulate=train.accumulate)
+    updates = train.steps or found.updates
     chosen = [f"train.epochs={found.epochs:g}"] if train.epochs is None and train.steps is None else []
-    chosen += [f"batch.{key}={found.batch}"] if told is None else []
+    chosen += [f"batch.{key}={found.batch}"] if given is None else []
     if chosen:
         say(f"chosen by the size of the data: {', '.join(chosen)}; about {updates:,} updates")
     if updates < FEW_UPDATES:
@@ -96,11 +102,13 @@ def _too_few(train: TrainSettings, found: Length, updates: int) -> str:
     return f"about {updates} updates are too few to learn from: say -s {more}, or give more data"
 
 
-def fill_chosen(recipe: S, old: S) -> S:
+def with_length_of(recipe: S, old: S) -> S:
     """The recipe with what it leaves to be chosen taken from the `old` run's, where it was chosen already."""
-    for section, key in (("train", "epochs"), ("batch", "size"), ("batch", "tokens")):
-        part, before = getattr(recipe, section, None), getattr(old, section, None)
-        if getattr(part, key, 0) is None and part is not None:
-            filled = part.model_copy(update={key: getattr(before, key)})
+    batch = getattr(recipe, "batch", None)
+    keys = [("train", "epochs")] + ([("batch", batch.chosen[0])] if isinstance(batch, BatchSection) else [])
+    for section, key in keys:
+        part: Section = getattr(recipe, section)
+        if getattr(part, key) is None:
+            filled = part.model_copy(update={key: getattr(getattr(old, section), key)})
             recipe = recipe.model_copy(update={section: filled})
     return recipe

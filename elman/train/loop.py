@@ -124,7 +124,7 @@ class Trainer:
             batch = next(self.batches)
             loss = self.task.loss(batch, self.hidden)
             value = loss.mean.item()
-            self._refuse_diverged(value, "loss", f"batch {batch}")
+            self._refuse_diverged(value, "loss", f"batch {batch}", step=self.step + 1)
             (loss.mean * (loss.tokens if several else loss.weight)).backward()  # type: ignore[no-untyped-call]
             self.hidden = loss.state
             tokens, weight = tokens + loss.tokens, weight + loss.weight / self.settings.accumulate
@@ -133,18 +133,18 @@ class Trainer:
         if several:  # the gradients are sums over the tokens so far
             torch._foreach_mul_([p.grad for p in self.parameters if p.grad is not None], weight / tokens)
         norm = clip(self.settings, self.parameters)
-        self._refuse_diverged(norm, "norm of the gradient", f"batch {batch}")
+        self._refuse_diverged(norm, "norm of the gradient", f"batch {batch}", step=self.step + 1)
         self.optimizer.step()
         self.average.update()
         self.step += 1
         return rate, norm
 
-    def _refuse_diverged(self, value: float, what: str, where: str, most: float = math.inf) -> None:
-        """Stop where a number is none, or is `most` and more."""
+    def _refuse_diverged(self, value: float, what: str, where: str, *, step: int, most: float = math.inf) -> None:
+        """Stop at a `step` where a number is none, or is `most` and more."""
         if not abs(value) < most:
             kept = f"the last good checkpoint is {self.checkpoint_path}" if self.checkpoint_path.exists() else ""
             raise RunError(
-                f"training stopped at step {self.step + 1}: the {what} is {value:g} in {where}; "
+                f"training stopped at step {step}: the {what} is {value:g} in {where}; "
                 f"try a lower train.lr or train.clip_norm{'; ' if kept else ''}{kept}"
             )
 
@@ -174,7 +174,7 @@ class Trainer:
         self.task.network.eval()
         with self.average.applied(), torch.no_grad():
             scores = self.task.evaluate()
-            self._refuse_diverged(scores["loss"], "loss", "the held-out text", most=MOST_NATS)
+            self._refuse_diverged(scores["loss"], "loss", "the held-out text", step=self.step, most=MOST_NATS)
             found = (scores.pop("error", scores["loss"]), scores["loss"])
             best = not self.evaluations or found < min(self.evaluations)
             if best:

@@ -108,6 +108,8 @@ def apply_overrides(tables: Mapping[str, Any], settings: Settings) -> dict[str, 
     {'model': {'hidden': 256, 'cell': 'gru'}}
     >>> apply_overrides({"model": {"hidden": 128}}, {"model.layers": np.int64(2), "text": {"prefixes": (2, 3)}})
     {'model': {'hidden': 128, 'layers': 2}, 'text': {'prefixes': [2, 3]}}
+    >>> apply_overrides({"model": {"hidden": 128}}, ["model={layers = 2}"])
+    {'model': {'hidden': 128, 'layers': 2}}
     """
     result = _copied(tables)
     if isinstance(settings, Mapping):
@@ -125,23 +127,24 @@ def _copied(tables: Mapping[str, Any]) -> dict[str, Any]:
     return {key: _copied(value) if isinstance(value, Mapping) else value for key, value in tables.items()}
 
 
-def _lay_over(tables: dict[str, Any], settings: Mapping[Any, Any], prefix: str = "") -> None:
+def _lay_over(tables: dict[str, Any], settings: Mapping[Any, Any]) -> None:
     for key, value in settings.items():
         if not isinstance(key, str) or not key.strip():
             raise UserError(f"{key!r} is no setting's name: write 'section.key'")
-        if isinstance(value, Mapping) and value:
-            _lay_over(tables, value, f"{prefix}{key.strip()}.")
-        else:
-            _put(tables, prefix + key.strip(), plain(value))
+        _put(tables, key.strip(), value)
 
 
 def _put(tables: dict[str, Any], name: str, value: Any) -> None:
+    """Put a value in its place; of a section, what it holds, beside what is there."""
     *sections, key = name.split(".")
-    for section in sections:
+    for section in [*sections, key] if isinstance(value, Mapping) else sections:
         tables = tables.setdefault(section, {})
         if not isinstance(tables, dict):
             raise UserError(f"'{name}': '{section}' is a value, not a section")
-    tables[key] = value
+    if isinstance(value, Mapping):
+        _lay_over(tables, value)
+    else:
+        tables[key] = plain(value)
 
 
 def plain(value: Any) -> Any:

@@ -50,6 +50,11 @@ def test_values_arrive_as_they_are(key: str, value: Any, expected: Any) -> None:
         assert stays(tag.read_recipe(None, settings), key) == expected
 
 
+@pytest.mark.parametrize("settings", [{"model": {}}, ["model={layers=4}"], {"model": {"layers": 4}}])
+def test_a_section_lies_over_what_the_recipe_has(settings: Any) -> None:
+    assert language.read_recipe("tinyshakespeare", settings).model.hidden == 384
+
+
 def test_a_run_takes_tuples_numbers_of_numpy_and_paths(tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text(prose())

@@ -9,14 +9,14 @@ from elman.tasks.classify import ClassifyRecipe
 from elman.tasks.language import LanguageRecipe
 from elman.tasks.tag import TagRecipe
 from elman.tasks.translate import TranslateRecipe
-from elman.train.length import FEW_UPDATES, MOST_EPOCHS, UPDATES, choose_length, fill_chosen, settle_length
+from elman.train.length import FEW_UPDATES, MOST_EPOCHS, UPDATES, choose_length, with_chosen_length, with_length_of
 
 RECIPES = (LanguageRecipe, ClassifyRecipe, TagRecipe, TranslateRecipe)
 
 
 def settled(kind: Any, amount: float, **sections: Any) -> tuple[Any, list[str]]:
     said: list[str] = []
-    return settle_length(kind.model_validate(sections), amount, said.append), said
+    return with_chosen_length(kind.model_validate(sections), amount, said.append), said
 
 
 @pytest.mark.parametrize("kind", RECIPES)
@@ -52,7 +52,7 @@ def test_what_is_said_holds_and_the_other_goes_with_it() -> None:
 def test_steps_leave_no_epochs_to_choose() -> None:
     recipe, said = settled(ClassifyRecipe, 300, train={"steps": 200})
     assert recipe.train.epochs is None
-    assert said == ["chosen by the size of the data: batch.size=8; about 200 updates"]
+    assert said == ["chosen by the size of the data: batch.size=32; about 200 updates"]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,23 @@ def test_a_run_too_short_to_learn_is_told_what_to_type(sections: dict[str, Any])
 def test_a_settled_recipe_has_nothing_left_to_choose() -> None:
     for kind in RECIPES:
         recipe, _ = settled(kind, 500)
-        assert settle_length(recipe, 500, pytest.fail) == recipe
-        assert fill_chosen(kind(), recipe) == recipe
+        assert with_chosen_length(recipe, 500, pytest.fail) == recipe
+        assert with_length_of(kind(), recipe) == recipe
     other = ClassifyRecipe.model_validate({"train": {"epochs": 3}})
-    assert fill_chosen(other, settled(ClassifyRecipe, 500)[0]).train.epochs == 3
+    assert with_length_of(other, settled(ClassifyRecipe, 500)[0]).train.epochs == 3
+
+
+def test_epochs_that_are_given_and_accumulated_batches_count() -> None:
+    assert settled(ClassifyRecipe, 1_000, train={"epochs": 100})[0].batch.size == 32
+    many, said = settled(ClassifyRecipe, 1_000, train={"accumulate": 4})
+    assert many.batch.size == 8
+    assert "about 625 updates" in said[0]
+
+
+def test_where_smaller_batches_make_no_more_updates() -> None:
+    said: list[str] = []
+    recipe = LanguageRecipe.model_validate({"batch": {"bptt": "full"}})
+    chosen = with_chosen_length(recipe, recipe.batch.amount, said.append, smaller_helps=False)
+    assert (chosen.batch.size, chosen.train.epochs) == (32, MOST_EPOCHS)
+    assert "about 40 updates" in said[0]
+    assert "too few" in said[1]

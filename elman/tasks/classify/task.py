@@ -30,9 +30,9 @@ from elman.tasks.classify.settings import ClassifyRecipe
 from elman.tasks.reading import told
 from elman.tasks.recipes import check_named, load_recipe
 from elman.tasks.run import open_folder, prepare_folder, run_facts, run_folder
-from elman.text.vocabulary import tell_unknown
+from elman.text.vocabulary import warn_unknown_tokens
 from elman.train import Loss, Reporter, Trainer, seed_everything
-from elman.train.length import settle_length
+from elman.train.length import with_chosen_length
 from elman.train.recipe import Settings, parse
 
 WATCHED = 2000  # training texts that are scored now and then where nothing is held out
@@ -187,8 +187,8 @@ def _train_one(
         reader = load_reader(out / "tokenizer.json", recipe.text, recipe.model)
     else:
         reader = fit_reader((record.text for record in data.train), recipe.text, recipe.model)
-    tell_unknown(reader.counts, "training tokens", reporter.say)
-    recipe = settle_length(recipe, len(data.train), reporter.say)
+    warn_unknown_tokens(reader.counts, "training tokens", reporter.say)
+    recipe = with_chosen_length(recipe, len(data.train), reporter.say)
     seed_everything(recipe.train.seed)
     task = ClassifyTask(recipe, data, reader)
     open_folder(out, recipe, reader, resume=goes_on)

@@ -28,9 +28,9 @@ from elman.tasks.reading import told
 from elman.tasks.recipes import check_named, load_recipe
 from elman.tasks.run import open_folder, run_facts, run_folder
 from elman.text import Tokenizer
-from elman.text.vocabulary import tell_unknown
+from elman.text.vocabulary import warn_unknown_tokens
 from elman.train import Loss, Reporter, Trainer, seed_everything
-from elman.train.length import settle_length
+from elman.train.length import with_chosen_length
 from elman.train.recipe import Settings, parse
 
 
@@ -178,9 +178,10 @@ def _train_in(
     tokenizer = Tokenizer.load(out / "tokenizer.json") if resume else None
     with reporter.busy("reading the text"):
         data = open_data(recipe, data_dir, tokenizer)
-    tell_unknown(data.tokenizer.counts, "training tokens", reporter.say)
+    warn_unknown_tokens(data.tokenizer.counts, "training tokens", reporter.say)
     if recipe.model.kind != "ngram":
-        recipe = settle_length(recipe, windows_of(recipe, data), reporter.say)
+        windows, full = windows_of(recipe, data), recipe.batch.bptt == "full"
+        recipe = with_chosen_length(recipe, windows, reporter.say, smaller_helps=not full)
     seed_everything(recipe.train.seed)
     task = LanguageTask(recipe, data) if recipe.model.kind != "ngram" else None
     open_folder(out, recipe, data.tokenizer, resume=resume)

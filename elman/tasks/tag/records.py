@@ -9,7 +9,6 @@ conllu    the same, ten columns; lines of multiword tokens and empty nodes are p
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import Any, Literal
 
 from elman.corpora.tables import json_objects
@@ -61,11 +60,8 @@ def read_sentences(
     >>> [sentence.text for sentence in read_sentences(["Ada O", "sings O", "", "Yes O"], columns)]
     ['Ada sings', 'Yes']
     """
-    given, lines = options.format or "txt", iter(lines)
-    format = FORMATS.get(given)
-    if format is None and Path(options.where).suffix.lower() != f".{given}":
-        raise UserError(f"there is no format {given!r} for sentences: {nearest(given, FORMATS)}")
-    if format in (None, "txt") and (first := next(lines, None)) is not None:
+    format, lines = options.format_among(FORMATS, "sentences"), iter(lines)
+    if options.format is None and format in (None, "txt") and (first := next(lines, None)) is not None:
         lines = chain([first], lines)
         # An ending that says nothing of it is taken for raw text, unless the first line can be nothing but columns.
         format = "conll" if first.lstrip("\ufeff").startswith(DOCUMENT) else "txt"

@@ -27,9 +27,9 @@ from elman.tasks.tag.report import evaluate_model, write_report
 from elman.tasks.tag.settings import TagRecipe, TextSettings
 from elman.text.spelling import Speller
 from elman.text.vectors import WordVectors, read_vectors
-from elman.text.vocabulary import tell_unknown
+from elman.text.vocabulary import warn_unknown_tokens
 from elman.train import Loss, Reporter, Trainer, seed_everything
-from elman.train.length import settle_length
+from elman.train.length import with_chosen_length
 from elman.train.recipe import Settings, parse
 
 
@@ -161,11 +161,11 @@ def _train_in(recipe: TagRecipe, out: Path, resume: bool, data_dir: Path | None,
         torch.set_num_threads(recipe.train.threads)
     with reporter.busy("reading the sentences"):
         data = open_data(recipe, data_dir, reporter.say)
-    recipe = settle_length(recipe, len(data.train), reporter.say)
+    recipe = with_chosen_length(recipe, len(data.train), reporter.say)
     seed_everything(recipe.train.seed)
     task = TagTask(recipe, data, Speller.load(out / "tokenizer.json") if resume else None)
     if recipe.model.embedding:
-        tell_unknown(task.model.speller.words.counts, "training words", reporter.say)
+        warn_unknown_tokens(task.model.speller.words.counts, "training words", reporter.say)
     open_folder(out, recipe, task.model.speller, resume=resume)
     reporter.say(_describe(task))
     trainer = Trainer(task, recipe.train, out, reporter)

@@ -27,9 +27,9 @@ from elman.tasks.translate.scoring import expected_scores
 from elman.tasks.translate.settings import TranslateRecipe
 from elman.tasks.translate.sides import Sides
 from elman.tasks.translate.usual import Usual
-from elman.text.vocabulary import tell_unknown
+from elman.text.vocabulary import warn_unknown_tokens
 from elman.train import Loss, Reporter, Trainer, seed_everything
-from elman.train.length import settle_length
+from elman.train.length import with_chosen_length
 from elman.train.recipe import EPOCHS, Settings, parse
 
 
@@ -64,7 +64,7 @@ class TranslateTask:
         self.limit = f"data.longest={longest}" + (f" or model.longest={places}" if places < longest else "")
         if not self.pairs:
             raise UserError(f"every training pair has a side of more than {self.limit} tokens: raise it")
-        self.recipe = settle_length(recipe, sum(len(target) + 1 for _, target in self.pairs), say)
+        self.recipe = with_chosen_length(recipe, sum(len(target) + 1 for _, target in self.pairs), say)
         self.model.recipe = self.recipe.model_dump(mode="json")
         self.held_out = [self.model.encode(pair.source, pair.target) for pair in data.dev]
         self.model.longest = max(len(source) for source, _ in self.pairs)
@@ -142,8 +142,8 @@ def _train_in(
             sides = Sides.fit(recipe.text, [(pair.source, pair.target) for pair in data.train])
     for line in data.said:
         reporter.say(line)
-    tell_unknown(sides.source.counts, "source tokens", reporter.say)
-    tell_unknown(sides.target.counts, "target tokens", reporter.say)
+    warn_unknown_tokens(sides.source.counts, "source tokens", reporter.say)
+    warn_unknown_tokens(sides.target.counts, "target tokens", reporter.say)
     seed_everything(recipe.train.seed)
     task = TranslateTask(recipe, data, sides, reporter.say)
     open_folder(out, task.recipe, sides, resume=resume)

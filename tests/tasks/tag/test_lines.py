@@ -102,3 +102,9 @@ def test_a_bad_line_is_fatal_or_skipped(model: TagModel, format: str, lines: lis
 def test_options_that_mean_nothing_are_refused(model: TagModel, options: dict[str, object], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         printed(model, ["Ada"], **options)
+
+
+def test_a_format_that_is_said_holds(model: TagModel) -> None:
+    lines = ["-DOCSTART- -X- O", "", "Ada O"]
+    assert "-DOCSTART-\t" not in "\n".join(printed(model, lines, where=Path("a.txt")))
+    assert printed(model, ["-DOCSTART- went"], where=Path("a.txt"), format="txt")[0].startswith("-\t")
