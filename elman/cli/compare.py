@@ -18,7 +18,7 @@ def compare(
     seeds: int | None = typer.Option(None, "--seeds", min=1, help="Runs of each combination; 3 unless told."),
     settings: list[str] = typer.Option([], "--set", "-s", help="section.key=value, over the recipe, for all runs."),
     out: Path = typer.Option(..., "--out", "-o", help="A folder for the runs, the table and the picture."),
-    force: bool = typer.Option(False, "--force", help="Throw away the runs that are in the folder."),
+    force: bool = typer.Option(False, "--force", help="Start over the runs that are there already."),
     data_dir: Path | None = DATA_DIR,
 ) -> None:
     """Train every combination of some settings: a table with mean and spread, and a picture. Finished runs are kept."""

@@ -199,7 +199,7 @@ def table_rows(
     >>> list(table_rows(Path("a.csv"), iter(['1,"a, b"', "", "2,c"]), ".csv"))
     [('a.csv:1', ['1', 'a, b']), ('a.csv:3', ['2', 'c'])]
     """
-    width = 0
+    width, mend = 0, "mend the row"
     with_ends = (line + "\n" for line in lines)  # for fields in quotes that go over several lines
     delimiter = "," if kind == ".csv" else "\t"
     rows = csv.reader(
@@ -214,9 +214,11 @@ def table_rows(
         if row is None:
             return
         where = f"{path}:{rows.line_num}"
+        if not width and len(row) == 1 and kind == ".csv" and ";" in row[0]:
+            mend = "if semicolons separate its columns, write it with commas"
         width = width or len(row)
         if row and len(row) != width:
-            bad(UserError(f"{where} has {len(row)} columns where the first row has {width}: mend the row"))
+            bad(UserError(f"{where} has {len(row)} columns where the first row has {width}: {mend}"))
         elif row:
             yield where, row
 

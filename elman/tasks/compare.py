@@ -9,11 +9,11 @@ on where it stopped; so the same command resumes a comparison, and one with more
 import itertools
 import math
 import re
-import shutil
 import statistics
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +36,12 @@ from elman.train.recipe import (
     toml_value,
 )
 
+MOST_NAME = 150  # characters of a folder's name
 MOST_RUNS = 10_000
 """More are a slip of the keyboard: a plan is made of all of them before the first one starts."""
+
+MARK = "compare.toml"
+"""The file by which the folder of a comparison is known."""
 
 Vary = Mapping[str, Sequence[Any]] | Iterable[str]
 
@@ -108,12 +112,15 @@ def compare(
     ]
     name = ""
     with locked(out, (reporter or Reporter()).say):
-        _check_out(out, force)
+        _check_out(out)
+        write_text(
+            out / MARK, f"# A comparison of Elman's: its runs are in runs/.\nrecipe = {toml_value(str(recipe))}\n"
+        )
         for number, (entry, seed, chosen) in enumerate(plan, start=1):
+            place = out / "runs" / folder_name({**entry.settings, "seed": seed})
             if show is not None:
                 show(f"run {number} of {len(plan)}: {_said(entry.settings)}, seed {seed}")
-            place = out / "runs" / folder_name({**entry.settings, "seed": seed})
-            report = _report(task, chosen, place, data_dir, reporter)
+            report = _report(task, chosen, place, force, data_dir, reporter)
             name, score = headline(report)
             entry.scores.append(score)
             entry.seconds.append(_seconds(report))
@@ -145,7 +152,7 @@ def read_vary(vary: Vary) -> dict[str, list[Any]]:
             listed = [from_toml(value.strip()) for value in values.split(",") if value.strip()]
         if not listed:
             raise UserError(f"'{text}' is nothing to compare: write section.key=value,value")
-        found[key.strip()] = _distinct(listed)
+        found[key.strip()] = _distinct([*found.get(key.strip(), ()), *listed])
     return found
 
 
@@ -172,38 +179,37 @@ def _check_grid(grid: Mapping[str, Sequence[Any]], given: Mapping[str, Any], see
         raise UserError("every combination is trained with the seeds 1, 2, ...: leave train.seed out, and give --seeds")
 
 
-def _check_out(out: Path, force: bool) -> None:
+def _check_out(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file: name a folder for the comparison with --out")
-    if out.exists() and not is_empty(out) and not (out / "runs").is_dir():
+    if out.exists() and not is_empty(out) and not (out / MARK).exists():
         raise UserError(f"{out} is not empty and holds no comparison of Elman's: name another folder with --out")
-    if force and (out / "runs").is_dir():
-        shutil.rmtree(out / "runs")
 
 
 def _report(
-    task: str, recipe: Section, place: Path, data_dir: Path | str | None, reporter: Reporter | None
+    task: str, recipe: Section, place: Path, force: bool, data_dir: Path | str | None, reporter: Reporter | None
 ) -> dict[str, Any]:
-    """The report of a run: read where it is finished, else made."""
-    report = finished_report(place, recipe)
+    """The report of a run: read where it is finished, unless all is to be done again, else made."""
+    report = None if force else finished_report(place, recipe)
     if report is not None:
         return report
     try:
-        return train_in_memory(find_task(task), recipe, place, True, False, data_dir, reporter)
+        return train_in_memory(find_task(task), recipe, place, not force, force, data_dir, reporter)
     except Interrupted as stop:
         raise Interrupted(f"{stop}; the same command goes on") from None
 
 
 def folder_name(settings: Mapping[str, Any]) -> str:
-    """A name for the folder of a run that says what it is.
+    """A name for the folder of a run that says what it is; what no name can say is told apart by a few digits.
 
     >>> folder_name({"model.cell": "gru", "data.train": ["a b.csv"], "seed": 1})
-    'cell=gru,train=_a_b.csv_,seed=1'
+    'cell=gru,train=_a_b.csv_,seed=1-f9bc26'
     """
     last = [key.rpartition(".")[2] for key in settings]
     names = last if len(set(last)) == len(last) else list(settings)
-    values = [re.sub(r"[^A-Za-z0-9.+-]+", "_", shown_value(value)) for value in settings.values()]
-    return ",".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
+    whole = ",".join(f"{name}={shown_value(value)}" for name, value in zip(names, settings.values(), strict=True))
+    name = re.sub(r"[^A-Za-z0-9.+=,-]+", "_", whole)[:MOST_NAME]
+    return name if name == whole else f"{name}-{blake2b(whole.encode(), digest_size=3).hexdigest()}"
 
 
 def shown_value(value: Any) -> str:

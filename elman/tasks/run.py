@@ -1,9 +1,8 @@
 """A run's folder: when it may be written to, what it is resumed from, what is reported. The same for every task."""
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +15,9 @@ from elman.train.length import with_length_of
 from elman.train.recipe import Section, differences, parse, read_toml, to_toml
 
 MODEL_FILES = ("config.json", "tokenizer.json", "lexicon.json", "model.safetensors", "metrics.json", "README.md")
-RUN_FILES = (*MODEL_FILES, "recipe.toml", "log.jsonl", "curves.png", "confusion.png", "checkpoint", "tensorboard")
+RUN_FILES = (*MODEL_FILES, "recipe.toml", "log.jsonl", "curves.png", "confusion.png")
+STATE = "checkpoint/state.safetensors"
+HEADING = "# The settings of the run in this folder, as Elman wrote them."
 
 R = TypeVar("R", bound=Section)
 
@@ -24,7 +25,16 @@ R = TypeVar("R", bound=Section)
 def saved_recipe(out: Path, kind: type[R]) -> R | None:
     """The recipe of the run in a folder, or None where there is no run."""
     path = out / "recipe.toml"
-    return parse(kind, read_toml(path), where=str(path)) if path.exists() else None
+    return parse(kind, read_toml(path), where=str(path)) if is_run(out) else None
+
+
+def is_run(out: Path) -> bool:
+    """Whether a folder holds a run that Elman wrote: a recipe alone may be the user's own, beside other files."""
+    recipe = out / "recipe.toml"
+    if not recipe.is_file():
+        return False
+    with recipe.open(encoding="utf-8", errors="replace") as text:
+        return text.readline().rstrip() == HEADING or (out / STATE).exists() or (out / "config.json").exists()
 
 
 def finished_report(out: Path, recipe: Section) -> dict[str, Any] | None:
@@ -63,6 +73,8 @@ def check_folder(out: Path, recipe: Section, *, resume: bool, force: bool) -> bo
     if there and not out.is_dir():
         raise UserError(f"{out} is a file: name a folder for the run with --out")
     old = saved_recipe(out, type(recipe))
+    if old is None and there and not is_empty(out):
+        raise UserError(f"{out} is not empty and holds no run of Elman's: name another folder with --out")
     if resume:
         changed = differences(old, with_length_of(recipe, old)) if old is not None else []
         if changed:
@@ -70,12 +82,9 @@ def check_folder(out: Path, recipe: Section, *, resume: bool, force: bool) -> bo
                 f"the run in {out} was begun with another recipe ({', '.join(changed[:3])}) and can only go on as it "
                 "began: give --resume without settings, or start over with --force"
             )
-        return (out / "checkpoint" / "state.safetensors").exists()
-    if there and not is_empty(out):
-        if old is None:
-            raise UserError(f"{out} is not empty and holds no run of Elman's: name another folder with --out")
-        if not force:
-            raise UserError(f"{out} is not empty: go on with --resume, start over with --force, or name another folder")
+        return (out / STATE).exists()
+    if old is not None and not force:
+        raise UserError(f"{out} is not empty: go on with --resume, start over with --force, or name another folder")
     return False
 
 
@@ -85,12 +94,21 @@ def is_empty(folder: Path) -> bool:
 
 
 def prepare_folder(out: Path, recipe: Section) -> None:
-    """An empty folder for a new run; of an old run only what Elman wrote is removed."""
-    if (out / "recipe.toml").exists():
-        for name in RUN_FILES:
-            path = out / name
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    write_text(out / "recipe.toml", to_toml(recipe))
+    """A folder for a new run, with its recipe; the old one that may be in it is removed."""
+    if is_run(out):
+        clear_run(out)
+    write_text(out / "recipe.toml", f"{HEADING}\n{to_toml(recipe)}")
+
+
+def clear_run(out: Path) -> None:
+    """Remove a run from its folder: what Elman wrote, and nothing else that may be there."""
+    remove_leftovers(out)
+    for path in [*(out / name for name in (*RUN_FILES, STATE)), *out.glob("tensorboard/events.*")]:
+        if path.is_file():
+            path.unlink()
+    for folder in (out / "checkpoint", out / "tensorboard"):
+        with suppress(OSError):  # the user has put something there
+            folder.rmdir()
 
 
 def remove_leftovers(out: Path) -> None:

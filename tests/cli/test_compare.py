@@ -18,7 +18,7 @@ def test_a_comparison_shows_its_table_and_keeps_its_runs(tmp_path: Path) -> None
     assert "held-out accuracy" in shown
     assert "±" in shown
     assert "run 4 of 4: model.cell = gru, seed 2" in error
-    assert {path.name for path in out.iterdir()} == {"runs", "table.md", "table.json", "plot.png"}
+    assert {path.name for path in out.iterdir()} == {"runs", "compare.toml", "table.md", "table.json", "plot.png"}
     again, shown_again, _ = invoke(*command)
     assert (again, shown_again) == (0, shown)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from elman.corpora import Record, read_records
-from elman.corpora.tables import Part, RecordFiles, iterate_records
+from elman.corpora.tables import Part, RecordFiles, iterate_records, table_rows
 from elman.errors import UserError
 
 
@@ -120,3 +120,9 @@ def test_no_records(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("text,label\n")
     with pytest.raises(UserError, match=r"a\.csv holds no records"):
         RecordFiles(tmp_path / "a.csv").facts()
+
+
+def test_a_table_that_semicolons_separate_is_not_blamed_on_a_row() -> None:
+    lines = ["text;label", "late, again;bad"]
+    with pytest.raises(UserError, match=r"a.csv:2 has 2 columns .* if semicolons separate its columns, write it with"):
+        list(table_rows(Path("a.csv"), iter(lines), ".csv"))

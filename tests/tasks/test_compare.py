@@ -151,3 +151,35 @@ def test_values_of_every_kind_are_varied(recipe: Path, tmp_path: Path) -> None:
     found = run(recipe, tmp_path / "out", vary=vary, seeds=1)
     assert [entry["settings"]["train.betas"] for entry in found["runs"]] == [[0.8, 0.9], [0.9, 0.99]]  # type: ignore[index,attr-defined]
     assert "| [0.8, 0.9] | 4 | none |" in (tmp_path / "out" / "table.md").read_text()
+
+
+def test_force_starts_over_its_own_runs_and_leaves_all_else(recipe: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run(recipe, out)
+    other = out / "runs" / "mine"
+    (other / "checkpoint").mkdir(parents=True)
+    (other / "thesis.txt").write_text("precious")
+    (out / "runs" / "hidden=4,seed=1" / "notes.txt").write_text("mine")
+    before = (out / "runs" / "hidden=4,seed=1" / "log.jsonl").stat().st_mtime_ns
+    run(recipe, out, force=True)
+    assert (out / "runs" / "hidden=4,seed=1" / "log.jsonl").stat().st_mtime_ns > before
+    assert (other / "thesis.txt").read_text() == "precious"
+    assert (out / "runs" / "hidden=4,seed=1" / "notes.txt").read_text() == "mine"
+
+
+def test_a_folder_of_other_runs_is_no_comparison(recipe: Path, tmp_path: Path) -> None:
+    (tmp_path / "project" / "runs" / "mine").mkdir(parents=True)
+    for force in (False, True):
+        with pytest.raises(UserError, match="holds no comparison of Elman's"):
+            run(recipe, tmp_path / "project", force=force)
+    assert (tmp_path / "project" / "runs" / "mine").is_dir()
+
+
+def test_every_combination_has_a_folder_of_its_own() -> None:
+    names = [folder_name({"data.train": value, "seed": 1}) for value in ("a/b.txt", "a_b.txt", ["a b.txt"], "x" * 400)]
+    assert len(set(names)) == len(names)
+    assert all(len(name) < 200 for name in names)
+
+
+def test_a_key_that_is_varied_twice_has_all_its_values() -> None:
+    assert read_vary(["model.hidden=4", "model.hidden=8,4"]) == {"model.hidden": [4, 8]}

@@ -34,6 +34,20 @@ def test_force_removes_only_what_elman_wrote(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["notes.txt", "recipe.toml"]
 
 
+def test_a_recipe_of_the_users_own_does_not_make_a_folder_a_run(tmp_path: Path) -> None:
+    text, mine = tmp_path / "text.txt", tmp_path / "project"
+    text.write_text(prose())
+    (mine / "checkpoint").mkdir(parents=True)
+    (mine / "checkpoint" / "own.txt").write_text("mine")
+    (mine / "recipe.toml").write_text("[model]\nhidden = 8\n")
+    (mine / "README.md").write_text("my own")
+    for options in ({}, {"resume": True}, {"force": True}):
+        with pytest.raises(UserError, match="holds no run of Elman's: name another folder with --out"):
+            elman.fit("lm", mine / "recipe.toml", out=mine, train=text, reporter=quiet(), **options)  # type: ignore[arg-type]
+    assert (mine / "README.md").read_text() == "my own"
+    assert (mine / "checkpoint" / "own.txt").read_text() == "mine"
+
+
 def test_leftovers_of_a_kill_are_swept_away(tmp_path: Path) -> None:
     (tmp_path / "checkpoint").mkdir()
     (tmp_path / "checkpoint" / ".state.safetensors.123.tmp").write_text("half")

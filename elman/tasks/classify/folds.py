@@ -1,6 +1,5 @@
 """Cross-validation: each part of the texts is the test set of a model that was trained on the others."""
 
-import shutil
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 from elman.tasks.classify.settings import ClassifyRecipe
 from elman.tasks.classify.task import train
-from elman.tasks.run import finished_report
+from elman.tasks.run import clear_run, finished_report, is_run
 from elman.train import Reporter
 
 
@@ -17,8 +16,9 @@ def cross_validate(
 ) -> dict[str, Any]:
     """Train a model for each fold in a folder of its own; a fold that is done is not done again."""
     folder = out / "folds"
-    if not resume and folder.exists():
-        shutil.rmtree(folder)
+    for old in folder.glob("*") if not resume else ():
+        if is_run(old):
+            clear_run(old)
     reports = []
     for fold in range(1, recipe.data.folds + 1):
         place = folder / f"{fold:02d}"
