@@ -26,6 +26,23 @@ class Interrupted(ElmanError):
     """The run was asked to stop (SIGINT, SIGTERM) and saved itself first."""
 
 
+NO_MEMORY = ("allocate memory", "not enough memory")
+"""What PyTorch says where there is no more memory, in an error that has no type of its own."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that there is not enough memory for what was asked.
+
+    >>> is_out_of_memory(RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"))
+    True
+    >>> is_out_of_memory(RuntimeError("shape '[2, 3]' is invalid for input of size 5"))
+    False
+    """
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and any(words in str(error) for words in NO_MEMORY)
+    )
+
+
 def close(word: str, known: Iterable[str] | Mapping[str, str]) -> str | None:
     """The one of some known words that a word is a misspelling of, or what that stands for; None where none is near.
 

@@ -14,8 +14,23 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from elman.errors import RunError, UserError
 
-MENDED = "copy it again from where the model was trained"  # what there is to do about a damaged file
-REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG)  # another name or folder would do
+COPY_AGAIN = "copy it again from where the model was trained"  # what there is to do about a damaged file
+PERMISSIONS = "change its permissions (chmod u+rwX), or name another place"
+ANOTHER_FOLDER = "name another folder with --out"
+TO_MEND = {
+    errno.ENOENT: "check the name",
+    errno.ENOTDIR: "check the name",
+    errno.EISDIR: "name a file, not a folder",
+    errno.EEXIST: "name another place",
+    errno.ENAMETOOLONG: "give a shorter name",
+    errno.ELOOP: "check its links",
+    errno.EACCES: PERMISSIONS,
+    errno.EPERM: PERMISSIONS,
+    errno.EROFS: "name a place on a disk that can be written to",
+}
+"""What to do about an error of the system that is the user's to mend."""
+ELSEWHERE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG)
+"""Where a file cannot be written and another name or folder would do; all else has come over a run that was right."""
 
 _short = Repr()  # a wrong value may be a whole file
 _short.maxlevel, _short.maxstring, _short.maxother = 2, 200, 100
@@ -30,6 +45,79 @@ class Stored(BaseModel):
 M = TypeVar("M", bound=BaseModel)
 
 
+# Errors of the system
+
+
+def explained(what: str, error: OSError, what_to_do: str | None) -> UserError | RunError:
+    """An error of the system as a sentence: the user's to mend where there is something to do about it.
+
+    >>> explained("could not write a.txt", OSError(28, "No space left on device"), None)
+    RunError('could not write a.txt: no space left on device')
+    """
+    sentence = f"{what}: {reason(error)}"
+    return RunError(sentence) if what_to_do is None else UserError(f"{sentence}; {what_to_do}")
+
+
+def advice(error: OSError) -> str | None:
+    """What the user can do about an error of the system; None where that is nothing.
+
+    >>> advice(OSError(36, "File name too long"))
+    'give a shorter name'
+    """
+    return TO_MEND.get(error.errno or 0)
+
+
+def reason(error: OSError) -> str:
+    """Why the system refuses, as part of a sentence."""
+    said = error.strerror or str(error)
+    return f"{said[:1].lower()}{said[1:]}"
+
+
+@contextmanager
+def reading(path: Path, missing: str | None = None) -> Iterator[None]:
+    """A file or folder that cannot be read becomes one sentence; `missing` is the one for a file that is not there.
+
+    >>> with reading(Path("a.txt")):
+    ...     raise IsADirectoryError(21, "Is a directory")
+    Traceback (most recent call last):
+    elman.errors.UserError: a.txt cannot be read: is a directory; name a file, not a folder
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise UserError(missing or f"no such file: {path}") from error
+    except OSError as error:
+        raise explained(f"{shortened(path)} cannot be read", error, advice(error) or "name another file") from error
+
+
+@contextmanager
+def writing(path: Path, what_to_do: str | None = None) -> Iterator[None]:
+    """A file or folder that cannot be written becomes one sentence; `what_to_do`, where it is given, ends it.
+
+    >>> with writing(Path("a.txt")):
+    ...     raise PermissionError(13, "Permission denied")
+    Traceback (most recent call last):
+    elman.errors.UserError: could not write a.txt: permission denied; change its permissions (chmod u+rwX), or name ...
+    """
+    try:
+        yield
+    except OSError as error:
+        elsewhere = advice(error) if error.errno in ELSEWHERE else None
+        raise explained(f"could not write {shortened(path)}", error, what_to_do or elsewhere) from error
+
+
+def check_new_folder(out: Path) -> None:
+    """Refuse a folder to write to, the user's `--out`, that is a file or that cannot be one."""
+    with writing(out, ANOTHER_FOLDER):
+        if out.exists() and not out.is_dir():
+            raise UserError(f"{out} is a file: name a folder with --out")
+
+
+def shortened(path: Path | str) -> str:
+    """A name as a sentence has it: nobody reads one of thousands of characters."""
+    return str(path)[:200]
+
+
 # Writing
 
 
@@ -42,25 +130,18 @@ def write_aside(path: Path) -> Iterator[Path]:
     """
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside.touch()
-        mode = stat.S_IMODE(aside.stat().st_mode)  # what the user's umask leaves
-        yield aside
-        aside.chmod(mode)
-        with aside.open("rb") as written:
-            os.fsync(written.fileno())
-        aside.replace(path)
-    except OSError as error:
-        raise refused(path, error) from error
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            aside.touch()
+            mode = stat.S_IMODE(aside.stat().st_mode)  # what the user's umask leaves
+            yield aside
+            aside.chmod(mode)
+            with aside.open("rb") as written:
+                os.fsync(written.fileno())
+            aside.replace(path)
     finally:
         with suppress(OSError):
             aside.unlink()
-
-
-def refused(path: Path, error: OSError) -> UserError | RunError:
-    """Why a file or folder could not be written: the user's to mend where another place would do."""
-    reason = f"could not write {path}: {error.strerror or error}"
-    return UserError(f"{reason}: name another place") if error.errno in REFUSED else RunError(reason)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -85,13 +166,10 @@ def write_json(path: Path, value: Any) -> None:
 def read_text(path: Path) -> str:
     """The text of a file of a model's folder; a UserError says why it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise UserError(f"no such file: {path}; a model folder holds a {path.name}") from None
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
+        with reading(path, missing=f"no such file: {path}; a model folder holds a {path.name}"):
+            return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise UserError(f"{path} is damaged: it is not UTF-8 at byte {error.start}; {MENDED}") from None
+        raise UserError(f"{path} is damaged: it is not UTF-8 at byte {error.start}; {COPY_AGAIN}") from None
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -110,11 +188,11 @@ trained
     try:
         value = json.loads(text)
     except RecursionError:
-        raise UserError(f"{where} is damaged: it is nested too deeply; {MENDED}") from None
+        raise UserError(f"{where} is damaged: it is nested too deeply; {COPY_AGAIN}") from None
     except ValueError as error:
-        raise UserError(f"{where} is damaged: it is no JSON ({error}); {MENDED}") from None
+        raise UserError(f"{where} is damaged: it is no JSON ({error}); {COPY_AGAIN}") from None
     if not isinstance(value, dict):
-        raise UserError(f"{where} is damaged: it should hold an object, {{...}}; {MENDED}")
+        raise UserError(f"{where} is damaged: it should hold an object, {{...}}; {COPY_AGAIN}")
     return value
 
 
@@ -131,7 +209,7 @@ the model was trained
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        raise UserError(f"{where} is damaged: {mistake(error)}; {MENDED}") from None
+        raise UserError(f"{where} is damaged: {mistake(error)}; {COPY_AGAIN}") from None
 
 
 def mistake(error: ValidationError) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from elman.errors import RunError, UserError
-from elman.files import read_json, write_aside, write_json, write_text
+from elman.files import read_json, reading, write_aside, write_json, write_text
 from elman.train.checkpoint import save_checkpoint
 
 
@@ -49,9 +49,28 @@ def test_whatever_writes_a_file_others_may_read_it_as_the_umask_says(tmp_path: P
         assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o666 & ~umask
 
 
-@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), OSError(36, "File name too long")])
-def test_a_place_that_cannot_be_written_to_is_the_users_to_change(tmp_path: Path, error: OSError) -> None:
-    with pytest.raises(UserError, match=r"could not write .*name another place"), write_aside(tmp_path / "file"):
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (PermissionError(13, "Permission denied"), "permission denied; .*name another place"),
+        (OSError(36, "File name too long"), "file name too long; give a shorter name"),
+    ],
+)
+def test_a_place_that_cannot_be_written_to_is_the_users_to_change(tmp_path: Path, error: OSError, words: str) -> None:
+    with pytest.raises(UserError, match=rf"could not write .*{words}"), write_aside(tmp_path / "file"):
+        raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (FileNotFoundError(2, "No such file or directory"), "no such file: a.txt"),
+        (PermissionError(13, "Permission denied"), r"a.txt cannot be read: permission denied; change its permissions"),
+        (OSError(5, "Input/output error"), "a.txt cannot be read: input/output error; name another file"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_the_users_to_change(error: OSError, words: str) -> None:
+    with pytest.raises(UserError, match=words), reading(Path("a.txt")):
         raise error
 
 

@@ -13,17 +13,17 @@ from elman import __version__
 COMMANDS = "train evaluate predict rerank generate explain compare export data bench doctor demo"
 
 
-class Failed(Exception):
+class PassedThrough(Exception):
     """Holds, as its cause, an error that the library of the command line would answer in its own way."""
 
 
 @contextmanager
-def _kept() -> Iterator[None]:
+def _past_click() -> Iterator[None]:
     """An interrupt and an error of the system go past the library of the command line, to where all are explained."""
     try:
         yield
     except (KeyboardInterrupt, OSError, EOFError) as error:
-        raise Failed from error
+        raise PassedThrough from error
 
 
 class Commands(TyperGroup):
@@ -31,12 +31,12 @@ class Commands(TyperGroup):
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         """Read the options that stand before a command."""
-        with _kept():
+        with _past_click():
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
-        with _kept():
+        with _past_click():
             return super().invoke(ctx)
 
 

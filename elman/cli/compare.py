@@ -5,6 +5,7 @@ from pathlib import Path
 import typer
 
 from elman.cli.data import DATA_DIR
+from elman.cli.streams import unheard
 
 
 def add_to(app: typer.Typer) -> None:
@@ -12,6 +13,7 @@ def add_to(app: typer.Typer) -> None:
     app.command("compare")(compare)
 
 
+@unheard()
 def compare(
     recipe: str = typer.Argument(..., help="A recipe's file, or the name of one that comes with Elman."),
     vary: list[str] = typer.Option([], "--vary", help="section.key=value,value; several keys are combined."),

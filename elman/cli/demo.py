@@ -6,6 +6,8 @@ from typing import Any
 
 import typer
 
+from elman.cli.streams import unheard
+
 TEMPERATURES = (0.5, 0.8, 1.1)
 NAMES = ("Kowalczyk", "Yamamoto", "Papadopoulos", "Fernández", "Lindqvist", "Kovačević", "Nguyễn")
 DATES = ("lundi 16 novembre 2026", "3 March 1999", "2007년 5월 21일", "24 de diciembre de 1985", "7. helmikuuta 2031")
@@ -16,6 +18,7 @@ def add_to(app: typer.Typer) -> None:
     app.command("demo")(demo)
 
 
+@unheard()
 def demo(
     out: Path = typer.Option(Path("runs/demo"), "--out", "-o", help="The run's folder; written anew each time."),
     settings: list[str] = typer.Option([], "--set", "-s", help="section.key=value, over the demo's recipe."),

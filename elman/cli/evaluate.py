@@ -56,10 +56,10 @@ def evaluate(
 def _print_tokens(model: "LanguageModel", path: Path, settings: list[str]) -> None:
     from elman.tasks.language.data import encode_file
     from elman.tasks.language.settings import LanguageRecipe
-    from elman.tasks.reading import told
+    from elman.tasks.reading import with_reading_settings
     from elman.train.recipe import parse
 
-    recipe = told(parse(LanguageRecipe, model.recipe, where="the model's config.json"), settings)
+    recipe = with_reading_settings(parse(LanguageRecipe, model.recipe, where="the model's config.json"), settings)
     ids = encode_file([path], recipe, model.tokenizer, model.labels)
     for token, score in zip(ids.read(0, len(ids)), model.log_probs(ids), strict=True):
         record = {"text": str(path), "token": model.tokenizer.tokens[token], "log_prob": round(float(score), 6)}

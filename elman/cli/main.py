@@ -29,16 +29,16 @@ def run() -> None:
 
 def _answer(arguments: list[str]) -> int:
     """Run a command; the exit code that it ends with."""
-    from elman.cli.app import Failed, build
+    from elman.cli.app import PassedThrough, build
     from elman.cli.streams import check_arguments, check_streams
 
     check_streams()
     check_arguments(arguments)
     try:
         build()(arguments, prog_name="elman")
-    except Failed as failed:
-        assert failed.__cause__ is not None
-        raise failed.__cause__ from None
+    except PassedThrough as passed:
+        assert passed.__cause__ is not None
+        raise passed.__cause__ from None
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # tables are printed by a library that ends by itself then
             raise end.__context__ from None

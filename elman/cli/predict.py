@@ -13,6 +13,7 @@ from elman.errors import UserError
 
 if TYPE_CHECKING:
     from elman.tasks import Translator
+    from elman.tasks.predict import Predictor
     from elman.tasks.translate import NoisyChannel
 
 PLAIN_SECONDS = 10.0  # off a terminal, at most one line in so many seconds
@@ -55,21 +56,13 @@ def predict(
     """Predict for every record of a file or of standard input, in order."""
     from elman.cli.streams import standard_input
     from elman.corpora.lines import read_lines, stream_lines
-    from elman.tasks import Translator, load
-    from elman.tasks.predict import BadRecords, PredictOptions, Predictor
+    from elman.tasks.predict import BadRecords, PredictOptions
 
     if on_error not in ("fail", "skip"):
         raise UserError(f"--on-error is fail or skip, not {on_error!r}")
-    found = load(model)
-    if not isinstance(found, Predictor):
-        raise UserError(f"{model} holds a model that predicts no labels: use it with  elman generate {model}")
     asked = _search(beam, n_best, prefix, require, forbid, alignments, search)
     beside = {"ensemble": ensemble, "channel": channel, "lm": lm, "channel_weights": channel_weights}
-    others = {name: value for name, value in beside.items() if value}
-    if isinstance(found, Translator):
-        found = _together(found, ensemble, channel, lm, channel_weights)
-    elif asked or others:
-        raise UserError(f"{model} is no translator: leave --{next(iter(asked | others)).replace('_', '-')} out")
+    found = _load(model, asked, beside)
     piped = str(data) == "-"
     with _Progress(None if piped else data) as progress:
         bad = BadRecords("skip" if on_error == "skip" else "fail", progress.say)
@@ -96,8 +89,23 @@ def predict(
             progress.say(f"{bad.count} line{'s' if bad.count != 1 else ''} skipped")
 
 
+def _load(model: Path, asked: dict[str, Any], beside: dict[str, Any]) -> "Predictor":
+    """The model of a folder, if it can do what is `asked` of it with the models `beside` it."""
+    from elman.tasks import Translator, load
+    from elman.tasks.predict import Predictor
+
+    found = load(model)
+    if not isinstance(found, Predictor):
+        raise UserError(f"{model} holds a model that predicts no labels: use it with  elman generate {model}")
+    if isinstance(found, Translator):
+        return _together(found, **beside)
+    if others := asked | {name: value for name, value in beside.items() if value}:
+        raise UserError(f"{model} is no translator: leave --{next(iter(others)).replace('_', '-')} out")
+    return found
+
+
 def _together(
-    model: "Translator", ensemble: list[Path], channel: Path | None, lm: Path | None, weights: str | None
+    model: "Translator", ensemble: list[Path], channel: Path | None, lm: Path | None, channel_weights: str | None
 ) -> "Translator | NoisyChannel":
     """A translator with the models that help it."""
     from elman.cli.rerank import open_channel
@@ -105,11 +113,11 @@ def _together(
 
     if ensemble:
         model = model.beside(*(load(other, "translate") for other in ensemble))
-    if channel is None and lm is None and weights is None:
+    if channel is None and lm is None and channel_weights is None:
         return model
     if channel is None or lm is None:
         raise UserError("reranking needs a model the other way and a language model: give both --channel and --lm")
-    return open_channel(model, channel, lm, weights)
+    return open_channel(model, channel, lm, channel_weights)
 
 
 def _search(

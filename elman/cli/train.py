@@ -7,6 +7,7 @@ from typing import Any
 import typer
 
 from elman.cli.data import DATA_DIR
+from elman.cli.streams import unheard
 from elman.errors import Interrupted
 
 train_app = typer.Typer(help="Train a model.", no_args_is_help=True)
@@ -30,6 +31,7 @@ def add_to(app: typer.Typer) -> None:
 def _command(task: str, next_command: str) -> Callable[..., None]:
     """The command for one task: they differ in their recipes, not in their options."""
 
+    @unheard()
     def train_task(
         recipe: str | None = typer.Argument(None, help="A recipe's file, or the name of one that comes with Elman."),
         train: list[Path] = typer.Option([], "--train", help="What to train on: files or folders."),

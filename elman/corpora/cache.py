@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from elman.errors import RunError, UserError
+from elman.files import explained
 
 
 def cache_folder() -> Path:
@@ -24,11 +25,17 @@ def writing_to_cache() -> Iterator[None]:
     >>> with writing_to_cache():
     ...     raise PermissionError(13, "Permission denied", "/cache/ids")
     Traceback (most recent call last):
-    elman.errors.UserError: could not write /cache/ids: Permission denied; set ELMAN_CACHE to a folder that can be ...
+    elman.errors.UserError: could not write to the cache ...: permission denied; set ELMAN_CACHE to a folder ...
     """
     try:
         yield
-    except (OSError, RunError) as error:
-        named = isinstance(error, OSError) and error.filename is not None
-        said = f"could not write {error.filename}: {error.strerror}" if named else str(error)  # type: ignore[union-attr]
-        raise UserError(f"{said}; set ELMAN_CACHE to a folder that can be written to") from error
+    except (OSError, UserError, RunError) as error:
+        cause = error if isinstance(error, OSError) else error.__cause__
+        if not isinstance(cause, OSError) or (isinstance(error, UserError) and not _is_in_cache(cause)):
+            raise  # what was to be written could not be read or made
+        advice = "set ELMAN_CACHE to a folder that can be written to"
+        raise explained(f"could not write to the cache {cache_folder()}", cause, advice) from error
+
+
+def _is_in_cache(error: OSError) -> bool:
+    return error.filename is not None and cache_folder() in Path(os.fsdecode(error.filename)).parents

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from elman.errors import UserError
+from elman.files import explained, reading
 
 RAW_CHUNK = 1 << 18
 GZIP_MAGIC = b"\x1f\x8b"
@@ -51,25 +52,18 @@ def _has_halves(encoding: str) -> bool:
 
 def raw_chunks(path: Path) -> Iterator[bytes]:
     """The bytes of a file, unpacked where its first two bytes say gzip."""
-    try:
+    with reading(path):
         if path.is_fifo():  # which would wait for a writer, and is gone once it was read
             raise UserError(f"{path} is a pipe, and files are read more than once: write it to a file, and name that")
         with path.open("rb") as plain:
             packed = plain.read(2) == GZIP_MAGIC
             plain.seek(0)
             source = cast(BinaryIO, gzip.GzipFile(fileobj=plain)) if packed else plain
-            while chunk := source.read(RAW_CHUNK):
-                yield chunk
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise UserError(f"{path} is a damaged gzip file: fetch or pack it again") from error
-    except FileNotFoundError as error:
-        raise UserError(f"no such file: {path}") from error
-    except PermissionError as error:
-        raise UserError(f"{path} may not be read: change its permissions (chmod u+r)") from error
-    except IsADirectoryError as error:
-        raise UserError(f"{path} is a folder: name a file in it") from error
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror or error}") from error
+            try:
+                while chunk := source.read(RAW_CHUNK):
+                    yield chunk
+            except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+                raise UserError(f"{path} is a damaged gzip file: fetch or pack it again") from error
 
 
 def stream_chunks(stream: BinaryIO, where: Path) -> Iterator[bytes]:
@@ -78,7 +72,7 @@ def stream_chunks(stream: BinaryIO, where: Path) -> Iterator[bytes]:
         while chunk := stream.readline(RAW_CHUNK):
             yield chunk
     except OSError as error:
-        raise UserError(f"{where} cannot be read: {error.strerror or error}; give a file, or a pipe") from error
+        raise explained(f"{where} cannot be read", error, "give a file, or a pipe") from error
 
 
 def text_chunks(path: Path, chunks: Iterable[bytes], encoding: str, option: str = ENCODING_OPTION) -> Iterator[str]:

@@ -240,7 +240,7 @@ def _open(folder: Path, dtype: np.dtype[np.unsignedinteger]) -> IdStream | None:
         label_dtype = smallest_dtype(int(facts["labels"]))
         labels = _numbers(folder / "labels.bin", count, label_dtype) if facts["labels"] else None
         ids = MappedIds(folder / "ids.bin", dtype)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return IdStream(ids, documents, labels, characters=characters) if len(ids) == length else None
 

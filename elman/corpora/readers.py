@@ -8,6 +8,7 @@ from elman.corpora.cache import cache_folder
 from elman.corpora.decoding import check_encoding, raw_chunks, text_chunks
 from elman.corpora.survey import FileFacts, Survey, survey_files
 from elman.errors import UserError
+from elman.files import reading
 
 BLOCK = 1 << 18  # characters; small enough that what is made of them stays in the processor's cache
 LONGEST_LINE = 1 << 22
@@ -115,10 +116,8 @@ class TextFiles:
 
 
 def _named(path: Path) -> list[Path]:
-    try:
+    with reading(path):
         return _text_files(path)
-    except OSError as error:
-        raise UserError(f"{path} cannot be looked at: {error.strerror or error}") from error
 
 
 def _text_files(path: Path) -> list[Path]:

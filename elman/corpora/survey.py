@@ -10,7 +10,7 @@ from typing import Any
 
 from elman.corpora.decoding import raw_chunks, text_chunks
 from elman.errors import RunError, UserError
-from elman.files import write_json
+from elman.files import reading, write_json
 
 Stamp = list[int]  # size, time of change, inode: a file that keeps all three has not changed
 
@@ -56,7 +56,7 @@ def survey_files(paths: Sequence[Path], encoding: str, memo: Path) -> Survey:
             files.append(_facts(path, encoding))
     entries = [{"stamp": stamp, "facts": asdict(facts)} for stamp, facts in zip(stamps, files, strict=True)]
     if entries != known:
-        with suppress(OSError, RunError):  # a memo that cannot be kept costs time, nothing else
+        with suppress(UserError, RunError):  # a memo that cannot be kept costs time, nothing else
             write_json(place, entries)
     return Survey(tuple(files))
 
@@ -80,10 +80,8 @@ def _hashed(chunks: Iterable[bytes], digest: blake2b) -> Iterator[bytes]:
 
 
 def _stamp(path: Path) -> Stamp:
-    try:
+    with reading(path):
         found = path.stat()
-    except OSError as error:
-        raise UserError(f"no such file: {path}") from error
     return [found.st_size, found.st_mtime_ns, found.st_ino]
 
 
@@ -92,6 +90,6 @@ def _read_memo(place: Path, length: int) -> list[dict[str, Any] | None]:
     try:
         entries = json.loads(place.read_text(encoding="utf-8"))
         checked = [{"stamp": list(e["stamp"]), "facts": asdict(FileFacts(**e["facts"]))} for e in entries]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         checked = []
     return [*checked] if len(checked) == length else [None] * length

@@ -108,7 +108,7 @@ class RecordFiles:
         if not count:
             raise UserError(f"{self.files.paths[0]} holds no records: give a file with at least one line of text")
         facts = RecordFacts(count, characters, sorted(labels))
-        with suppress(OSError, RunError):  # a memo that cannot be kept costs time, nothing else
+        with suppress(UserError, RunError):  # a memo that cannot be kept costs time, nothing else
             write_json(place, asdict(facts))
         return facts
 
@@ -116,7 +116,7 @@ class RecordFiles:
 def _read_facts(place: Path) -> RecordFacts | None:
     try:
         return RecordFacts(**json.loads(place.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
 
 

@@ -10,7 +10,7 @@ from elman.tasks import classify, language, tag, translate
 from elman.tasks.classify import TextClassifier
 from elman.tasks.folder import Config, read_config
 from elman.tasks.language import LanguageModel
-from elman.tasks.memory import memory_told
+from elman.tasks.memory import explain_out_of_memory
 from elman.tasks.recipes import find_recipe, replaced
 from elman.tasks.run import saved_recipe
 from elman.tasks.tag import TagModel
@@ -77,7 +77,7 @@ def train_in_memory(
     """Run a task's training; a run that needs more memory than there is ends in a sentence."""
     where = Path(data_dir) if data_dir is not None else None
     smaller = "take a smaller batch (batch.size, batch.steps, batch.tokens), or a smaller model.hidden"
-    with memory_told(smaller, RunError):  # it has begun, and has written what it had
+    with explain_out_of_memory(smaller, RunError):  # it has begun, and has written what it had
         report = task.train(recipe, out, resume=resume, force=force, data_dir=where, reporter=reporter)
     assert isinstance(report, dict)
     return report
@@ -89,7 +89,7 @@ def load(folder: Path | str, task: str | None = None) -> Any:
     That is a `LanguageModel`, a `TextClassifier`, a `TagModel` or a `Translator`.
     """
     config = read_config(Path(folder), Config, task)
-    with memory_told(f"{folder} is too large a model for this machine"):
+    with explain_out_of_memory(f"{folder} is too large a model for this machine"):
         return find_task(config.task, f"{folder} holds a model for the").Model.load(folder)
 
 

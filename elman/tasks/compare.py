@@ -180,8 +180,6 @@ def _check_grid(grid: Mapping[str, Sequence[Any]], given: Mapping[str, Any], see
 
 
 def _check_out(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise UserError(f"{out} is a file: name a folder for the comparison with --out")
     if out.exists() and not is_empty(out) and not (out / MARK).exists():
         raise UserError(f"{out} is not empty and holds no comparison of Elman's: name another folder with --out")
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from elman.errors import UserError
-from elman.files import read_text, refused, write_bytes
+from elman.files import read_text, reading, write_bytes, writing
 from elman.tasks import load
 from elman.tasks.card import renamed
 from elman.tasks.recipes import without_files
@@ -21,7 +21,7 @@ def export(model: Path | str, out: Path | str, *, int8: bool = False) -> Path:
     Names of files stay behind, which mean nothing on another machine.
     """
     source, out = Path(model), Path(out)
-    try:
+    with writing(out):
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise UserError(f"{out} is there already: name a new folder with --out")
         loaded = load(source)
@@ -29,8 +29,6 @@ def export(model: Path | str, out: Path | str, *, int8: bool = False) -> Path:
         chosen.recipe = without_files(chosen.recipe)
         beside = _files_beside(source, out, int8)  # all is read before anything is written
         out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise refused(out, error) from None
     for name, content in beside.items():
         write_bytes(out / name, content)
     chosen.save(out)
@@ -50,10 +48,8 @@ def _files_beside(source: Path, out: Path, int8: bool) -> dict[str, bytes]:
 
 
 def _content(path: Path) -> bytes:
-    try:
+    with reading(path):
         return path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
 def model_bytes(folder: Path | str) -> int:

@@ -13,8 +13,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from elman import __version__
-from elman.errors import UserError
-from elman.files import Stored, checked, read_json, write_aside, write_json
+from elman.errors import UserError, is_out_of_memory
+from elman.files import Stored, checked, read_json, reading, write_aside, write_json
 from elman.runtime.quantise import SCALE, Arrays, dequantise, quantised
 from elman.runtime.weights import Weights
 from elman.tasks.memory import sketch
@@ -40,7 +40,7 @@ def write_model(folder: Path, task: str, config: dict[str, Any], weights: dict[s
     """Write the parts that `elman.load` needs; the weights last, so that a model with weights is whole."""
     tokenizer_json = text.to_json()
     path = folder / "tokenizer.json"
-    if not path.exists() or path.read_text(encoding="utf-8") != tokenizer_json:
+    if not path.exists() or path.read_bytes() != tokenizer_json.encode():
         text.save(path)
     heading = {"format_version": FORMAT_VERSION, "elman_version": __version__, "task": task}
     write_json(folder / "config.json", {**heading, **config})
@@ -66,14 +66,12 @@ C = TypeVar("C", bound=Config)
 
 def read_config(folder: Path, kind: type[C], task: str | None = None) -> C:
     """The checked config of a model folder, of the given task if one is asked for."""
-    try:
+    with reading(folder):
         if not folder.is_dir():
             raise UserError(f"no model folder at {folder}")
         path = folder / "config.json"
         if not path.exists():
             raise UserError(f"{folder} is not a model folder: it has no config.json")
-    except OSError as error:
-        raise UserError(f"{folder} cannot be read: {error.strerror or error}") from None
     value = read_json(path)
     heading = checked(Config, value, str(path))
     if heading.format_version > FORMAT_VERSION:
@@ -99,16 +97,16 @@ def read_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
 @contextmanager
 def _weights_file(folder: Path) -> Iterator[Any]:
     path = folder / "model.safetensors"
+    missing = f"{folder} has no model.safetensors: the model was never saved, or only half copied"
     try:
-        with path.open("rb"):  # the library takes every file that it cannot open for one that is not there
-            pass
-        with safe_open(path, framework="pt") as file:
-            yield file
-    except FileNotFoundError:
-        raise UserError(f"{folder} has no model.safetensors: the model was never saved, or only half copied") from None
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror or error}") from None
+        with reading(path, missing):
+            with path.open("rb"):  # the library takes every file that it cannot open for one that is not there
+                pass
+            with safe_open(path, framework="pt") as file:
+                yield file
     except (SafetensorError, ValueError, TypeError, AttributeError, RuntimeError) as error:
+        if is_out_of_memory(error):  # the file is whole, and too large
+            raise
         reason = str(error).strip().splitlines()[0]
         raise UserError(f"{path} is damaged or truncated ({reason}): copy it again, or train anew") from None
 

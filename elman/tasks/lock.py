@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from elman.errors import UserError
+from elman.files import ANOTHER_FOLDER, check_new_folder, writing
 
 try:
     import fcntl
@@ -39,16 +40,11 @@ def locked(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
     >>> place.exists()
     False
     """
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder} is a file: name a folder with --out")
-    try:
+    check_new_folder(folder)
+    with writing(folder, ANOTHER_FOLDER):
         missing = [path for path in (folder, *folder.parents) if not path.exists()]
         folder.mkdir(parents=True, exist_ok=True)
         file = _acquire(folder / LOCK, say)
-    except OSError as error:
-        raise UserError(
-            f"the folder {folder} cannot be written to ({error.strerror or error}): name another with --out"
-        ) from None
     try:
         yield
     finally:

@@ -2,23 +2,28 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TypeVar
 
 import torch
 from pydantic import BaseModel
 from torch import nn
 
-from elman.errors import ElmanError, UserError
+from elman.errors import ElmanError, UserError, is_out_of_memory
 
 N = TypeVar("N", bound=nn.Module)
 
-NO_MEMORY = ("allocate memory", "not enough memory")
-"""What PyTorch says."""
+TRAINED = 2
+"""How often a weight is held, at least, while it is trained: itself and its gradient. Adam takes two more."""
+LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+"""Where Linux says how much memory a container may have, in the newer and the older form."""
 
 
-def build(make: Callable[[], N], settings: BaseModel) -> N:
-    """What `make` makes, unless it is larger than the machine's memory; `settings` are those of the recipe's model.
+def build(make: Callable[[], N], settings: BaseModel, *, trained: bool = True) -> N:
+    """What `make` makes, unless it is too large for this machine's memory; `settings` are those of the recipe's model.
+
+    One that is to be trained (`trained`) needs several times what its weights take.
 
     >>> class Tiny(BaseModel):
     ...     hidden: int
@@ -26,15 +31,18 @@ def build(make: Callable[[], N], settings: BaseModel) -> N:
     torch.Size([3, 2])
     >>> build(lambda: nn.Linear(10**7, 10**7), Tiny(hidden=10**7))
     Traceback (most recent call last):
-    elman.errors.UserError: the network would take 400 TB, more than this machine's memory: take a smaller \
+    elman.errors.UserError: training the network would take 800 TB, and there is memory for ...: take a smaller \
 model.hidden, which is 10000000
     """
     if torch.get_default_device().type == "meta":  # only its shapes are asked for
         return make()
     size, here = network_bytes(make), machine_bytes()
-    if size is None or (here is not None and size > here):
-        raise UserError(f"the network would take {_said(size)}, more than this machine's memory: {_smaller(settings)}")
-    with memory_told(_smaller(settings)):
+    needed = size if size is None or not trained else TRAINED * size
+    if needed is None or (here is not None and needed > here):
+        what = "training the network" if trained else "the network"
+        most = "" if here is None else f", and there is memory for {_said(here)}"
+        raise UserError(f"{what} would take {_said(needed)}{most}: {_smaller(settings)}")
+    with explain_out_of_memory(_smaller(settings)):
         return make()
 
 
@@ -56,22 +64,25 @@ def sketch(make: Callable[[], N]) -> N | None:
 
 
 def machine_bytes() -> int | None:
-    """The machine's memory; None where the system does not say.
+    """The memory that there is: the machine's, or what a container may have of it; None where the system does not say.
 
     >>> (machine_bytes() or 2**33) > 2**20
     True
     """
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None
+    found = []
+    with suppress(AttributeError, ValueError, OSError):  # the system has no such figures
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for limit in LIMITS:
+        with suppress(ValueError, OSError):  # there is no such file, or it says that there is no limit
+            found.append(int(limit.read_text(encoding="ascii")))
+    return min(found, default=None)
 
 
 @contextmanager
-def memory_told(what_to_do: str, error: type[ElmanError] = UserError) -> Iterator[None]:
+def explain_out_of_memory(what_to_do: str, error: type[ElmanError] = UserError) -> Iterator[None]:
     """Where there is not enough memory, one sentence that ends in what to do.
 
-    >>> with memory_told("take a smaller batch.size"):
+    >>> with explain_out_of_memory("take a smaller batch.size"):
     ...     _ = torch.empty(10**14)
     Traceback (most recent call last):
     elman.errors.UserError: there is not enough memory: take a smaller batch.size
@@ -79,8 +90,7 @@ def memory_told(what_to_do: str, error: type[ElmanError] = UserError) -> Iterato
     try:
         yield
     except (MemoryError, RuntimeError) as raised:
-        known = isinstance(raised, MemoryError) or any(words in str(raised) for words in NO_MEMORY)
-        if not known:
+        if not is_out_of_memory(raised):
             raise
         raise error(f"there is not enough memory: {what_to_do}") from None
 

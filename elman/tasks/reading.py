@@ -24,13 +24,13 @@ KEYS = (
 """What the data sections of recipes have to say of how a file is written, whichever file it is."""
 
 
-def told(recipe: R, settings: Settings) -> R:
+def with_reading_settings(recipe: R, settings: Settings) -> R:
     """A model's recipe with what the user says of other files; nothing else of it can be changed any more.
 
     >>> from elman.tasks.tag.settings import TagRecipe
-    >>> told(TagRecipe(), ["data.encoding=latin-1"]).data.encoding
+    >>> with_reading_settings(TagRecipe(), ["data.encoding=latin-1"]).data.encoding
     'latin-1'
-    >>> told(TagRecipe(), ["train.lr=1"])
+    >>> with_reading_settings(TagRecipe(), ["train.lr=1"])
     Traceback (most recent call last):
     elman.errors.UserError: 'train.lr' cannot be set for a model that is trained: known are data.comments, ...
     """

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from elman.errors import UserError
-from elman.files import write_text
+from elman.files import check_new_folder, write_text
 from elman.tasks.folder import Vocabulary
 from elman.tasks.lock import LOCK, locked
 from elman.train import Trainer
@@ -44,7 +44,7 @@ def finished_report(out: Path, recipe: Section) -> dict[str, Any] | None:
         return None
     try:
         report = json.loads((out / "metrics.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # not there, or cut off as it was copied: the run makes it again
+    except (OSError, ValueError, RecursionError):  # not there, or cut off as it was copied: the run makes it again
         return None
     return report if isinstance(report, dict) else None
 
@@ -66,14 +66,9 @@ def run_folder(
 
 def check_folder(out: Path, recipe: Section, *, resume: bool, force: bool) -> bool:
     """Refuse to mix two runs, or to write over what is no run; returns whether there is a checkpoint to go on from."""
-    try:
-        there = out.exists()
-    except OSError as error:
-        raise UserError(f"{str(out)[:80]} cannot be a folder ({error.strerror}): give another --out") from None
-    if there and not out.is_dir():
-        raise UserError(f"{out} is a file: name a folder for the run with --out")
+    check_new_folder(out)
     old = saved_recipe(out, type(recipe))
-    if old is None and there and not is_empty(out):
+    if old is None and out.exists() and not is_empty(out):
         raise UserError(f"{out} is not empty and holds no run of Elman's: name another folder with --out")
     if resume:
         changed = differences(old, with_length_of(recipe, old)) if old is not None else []

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import ValidationError
 
 from elman.errors import UserError
-from elman.files import MENDED, Stored, checked, mistake, parse_json, read_text, write_text
+from elman.files import COPY_AGAIN, Stored, checked, mistake, parse_json, read_text, write_text
 from elman.text.settings import Count, TokenizerSettings
 from elman.text.vocabulary import nothing_left
 
@@ -129,9 +129,9 @@ class Tokenizer(ABC):
         try:
             return KINDS[stored.settings.kind]._restore(stored.settings, stored.counts, value)
         except ValidationError as error:
-            raise UserError(f"{where} is damaged: {mistake(error)}; {MENDED}") from None
+            raise UserError(f"{where} is damaged: {mistake(error)}; {COPY_AGAIN}") from None
         except ValueError as error:
-            raise UserError(f"{where} is damaged: {error}; {MENDED}") from None
+            raise UserError(f"{where} is damaged: {error}; {COPY_AGAIN}") from None
 
     @staticmethod
     def load(path: Path | str) -> "Tokenizer":

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elman.errors import UserError
+from elman.files import reading
 
 
 class WordVectors(NamedTuple):
@@ -57,13 +58,14 @@ def read_vectors(
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines that hold a word, with their numbers."""
     try:
-        with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+        with (
+            reading(path, missing=f"no word vectors at {path}: name a file with text.vectors"),
+            path.open(encoding="utf-8", errors="replace", newline="\n") as file,
+        ):
             for number, raw in enumerate(file, 1):
                 line = raw.rstrip(" \r\n")
                 if line and not (number == 1 and _is_heading(line)):
                     yield number, line
-    except OSError as error:
-        raise UserError(f"cannot read the word vectors {path}: {error.strerror}") from None
     except ValueError as error:  # a name with a NUL in it
         raise UserError(f"cannot read the word vectors {str(path)!r}: {error}; name a file with text.vectors") from None
 

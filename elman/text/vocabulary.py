@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from elman.errors import UserError
-from elman.files import MENDED, Stored, checked, read_json, write_text
+from elman.files import COPY_AGAIN, Stored, checked, read_json, write_text
 from elman.text.settings import EOS, UNK, Count
 
 FORMAT_VERSION = 1
@@ -120,7 +120,7 @@ class StoredVocabulary(Stored):
         try:
             return Vocabulary(self.tokens, self.counts)
         except ValueError as error:
-            raise UserError(f"{where} is damaged: '{key}': {error}; {MENDED}") from None
+            raise UserError(f"{where} is damaged: '{key}': {error}; {COPY_AGAIN}") from None
 
 
 def nothing_left(setting: str, value: int, most: int) -> UserError:

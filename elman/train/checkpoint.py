@@ -52,7 +52,7 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
             state = _build_up(json.loads(header["nest"]), tensors)
     except FileNotFoundError:
         raise UserError(f"there is no checkpoint at {path}: start the run without --resume") from None
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"the checkpoint {path} is damaged ({error}): start the run again with --force") from None
     assert isinstance(state, dict)
     return state

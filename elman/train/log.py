@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from elman.errors import RunError, UserError
-from elman.files import write_aside, write_text
+from elman.errors import UserError
+from elman.files import write_aside, write_text, writing
 
 
 class RunLog:
@@ -26,11 +26,8 @@ class RunLog:
     def add(self, kind: str, step: int, **values: float) -> None:
         """Write one record of `kind` ("train" or "dev")."""
         record = {"kind": kind, "step": step, **{key: _rounded(value) for key, value in values.items()}}
-        try:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(record) + "\n")
-        except OSError as error:
-            raise RunError(f"could not write {self.path}: {error.strerror or error}") from error
+        with writing(self.path), self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
         if self._board is not None:
             for key, value in values.items():
                 self._board.add_scalar(f"{kind}/{key}", value, step)
@@ -46,10 +43,10 @@ def read_log(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     records = []
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             record = json.loads(line)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             break
         if not isinstance(record, dict) or "step" not in record:
             break

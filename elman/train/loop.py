@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from elman.errors import Interrupted, RunError, UserError
+from elman.errors import Interrupted, RunError, UserError, is_out_of_memory
 from elman.train.checkpoint import load_checkpoint, save_checkpoint
 from elman.train.log import RunLog, draw_curves
 from elman.train.optimizer import Average, clip, make_optimizer
@@ -231,7 +231,9 @@ class Trainer:
     def _resume(self, state: dict[str, Any]) -> None:
         try:
             self._restore(state)
-        except (RuntimeError, ValueError, KeyError, TypeError):
+        except (RuntimeError, ValueError, KeyError, TypeError) as error:
+            if is_out_of_memory(error):
+                raise
             raise UserError(
                 f"the checkpoint {self.checkpoint_path} does not fit this run, as if its data had changed since: "
                 "put them back, or start again with --force"
@@ -253,7 +255,10 @@ class Trainer:
 
     @contextmanager
     def _stopping_gently(self) -> Iterator[None]:
-        """SIGINT and SIGTERM are noted, and acted on after the step; a second one acts at once."""
+        """SIGINT and SIGTERM are noted, and acted on after the step; a second one acts at once.
+
+        One that is ignored stays so: whoever started the run does not want it to stop by that.
+        """
 
         def note(number: int, frame: FrameType | None) -> None:
             self._stop_signal = number
@@ -263,6 +268,8 @@ class Trainer:
         # Only the main thread may set handlers; a trainer in another thread is its owner's to stop.
         with suppress(ValueError):
             for number in (signal.SIGINT, signal.SIGTERM):
+                if signal.getsignal(number) == signal.SIG_IGN:
+                    continue
                 previous[number] = signal.signal(number, note)
         try:
             yield

@@ -8,16 +8,19 @@ import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from elman.errors import UserError, close, nearest
-from elman.files import mistake
+from elman.files import mistake, reading
 
 Settings = Iterable[str] | Mapping[str, Any]
 """Texts `section.key=value`, or values by key: `{"model.hidden": 64}`, `{"model": {"hidden": 64}}`."""
+
+Count = Annotated[int, Field(le=2**31 - 1)]
+"""A whole number that a computation takes over as it is, and that must not overflow there."""
 
 EPOCHS = 10  # of a run whose data are large
 
@@ -70,7 +73,7 @@ class TrainSettings(Section):
     checkpoint_seconds: float = Field(60, ge=0)
     log_every: int = Field(50, ge=1)
     seed: int = Field(1, ge=0, lt=2**63)
-    threads: int = Field(0, ge=0, description="0 is as many as PyTorch picks")
+    threads: int = Field(0, ge=0, le=1024, description="0 is as many as PyTorch picks")
     tensorboard: bool = False
 
     @model_validator(mode="after")
@@ -86,11 +89,8 @@ R = TypeVar("R", bound=Section)
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a TOML file; a UserError names the place of a mistake."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"no recipe at {path}") from None
-    except OSError as error:
-        raise UserError(f"cannot read the recipe {path}: {error.strerror or error}") from None
+        with reading(path, missing=f"no recipe at {path}"):
+            return tomllib.loads(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
         raise UserError(f"cannot read the recipe {path}: {error}; write it in UTF-8") from None
     except tomllib.TOMLDecodeError as error:

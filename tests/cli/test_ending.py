@@ -1,5 +1,6 @@
 """How commands end: streams that are closed, full or not read, signals, errors of the system; always one sentence."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -12,9 +13,11 @@ from elman.bench import machine
 from elman.cli.ending import explain
 from elman.corpora.entries import CATALOGUE
 from tests.cli.invoke import invoke
-from tests.end_to_end.processes import environment
+from tests.end_to_end.processes import environment, finish, start
 
 COMMAND = f"{sys.executable} -m elman.cli.main"
+SMALL = ("model.hidden=8", "model.layers=1", "batch.size=4", "batch.steps=8", "train.steps=20",
+         "train.evaluate_every=2", "train.threads=1", "baseline.order=0")  # fmt: skip
 
 
 def shell(line: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -31,6 +34,21 @@ def shell(line: str, **more: str) -> subprocess.CompletedProcess[str]:
 def test_a_reader_that_has_had_enough(command: str, buffered: str) -> None:
     done = shell(f"{COMMAND} {command} | true", PYTHONUNBUFFERED=buffered)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("pipe", ["| true", "2>&1 | true"])
+def test_a_run_goes_on_to_its_end_where_nobody_reads_what_it_says(tmp_path: Path, pipe: str) -> None:
+    (tmp_path / "a.txt").write_text("the cat sat on the mat\n" * 60)
+    settings = " ".join(f"-s {setting}" for setting in SMALL)
+    done = shell(f"{COMMAND} train lm --train {tmp_path}/a.txt --out {tmp_path}/run {settings} {pipe}")
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["run"]["steps"] == 20
+
+
+def test_a_mistake_is_one_where_nobody_reads_of_it(tmp_path: Path) -> None:
+    assert shell(f"{COMMAND} train lm --train {tmp_path}/none.txt --out {tmp_path}/run 2>&1 | true").returncode == 2
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
@@ -106,6 +124,28 @@ def test_an_interrupt_while_it_is_starting(tmp_path: Path, module: str) -> None:
     assert (child.returncode, error) == (130, "elman: interrupted\n")
 
 
+def test_an_interrupt_that_is_ignored_stays_so(tmp_path: Path) -> None:
+    """As that of a command which a script starts in the background: the Ctrl-C is meant for another."""
+    before = (
+        "import os, signal\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "import elman.train.loop as loop\n"
+        "update = loop.Trainer._update\n"
+        "def interrupted(self):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return update(self)\n"
+        "loop.Trainer._update = interrupted\n"
+    )
+    (tmp_path / "a.txt").write_text("the cat sat on the mat\n" * 60)
+    settings = [part for setting in SMALL for part in ("-s", setting)]
+    child = start(
+        "train", "lm", "--train", str(tmp_path / "a.txt"), "--out", str(tmp_path / "run"), *settings, before=before
+    )
+    code, _, error = finish(child, 120)
+    assert code == 0, error
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["run"]["steps"] == 20
+
+
 # Errors of the system
 
 
@@ -132,16 +172,21 @@ def test_names_that_are_none(tmp_path: Path) -> None:
     [
         (PermissionError(13, "Permission denied", "a.txt"), 2, "'a.txt': permission denied; change its permissions"),
         (IsADirectoryError(21, "Is a directory", "a"), 2, "name a file"),
-        (OSError(36, "File name too long", "a" * 999), 2, "give a shorter one"),
+        (OSError(36, "File name too long", "a" * 999), 2, "give a shorter name"),
         (OSError(5, "Input/output error", "a"), 1, "input/output error"),
         (MemoryError(), 2, "not enough memory"),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"), 2, "memory"),
-        (OverflowError("Python int too large to convert to C long"), 2, "take a smaller one"),
-        (RecursionError("maximum recursion depth exceeded"), 2, "nested too deep"),
-        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), 2, "is not utf-8 (byte 0xff)"),
         (UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed"), 2, "no character"),
         (KeyboardInterrupt(), 130, "interrupted"),
         (ValueError("a\nb"), 1, "ValueError: a b; --debug shows where this happened"),
+        # Mistakes of Elman's own: nobody's memory, files or numbers are to blame.
+        (RuntimeError("shape '[2, 3]' is invalid for input of size 5"), 1, "RuntimeError: shape"),
+        (RuntimeError("Overflow when unpacking long"), 1, "RuntimeError: Overflow"),
+        (OverflowError("Python int too large to convert to C long"), 1, "OverflowError: Python"),
+        (RecursionError("maximum recursion depth exceeded"), 1, "RecursionError: maximum"),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), 1, "UnicodeDecodeError: "),
+        (OSError("no device"), 1, "OSError: no device; --debug"),
+        (ValueError("can't allocate memory for this joke"), 1, "ValueError: "),
     ],
 )
 def test_every_error_is_one_sentence(

@@ -87,7 +87,7 @@ def unreadable(path: Path) -> str:
         pytest.skip("root may read everything")
     path.write_text("text")
     path.chmod(0)
-    return "may not be read"
+    return "cannot be read: permission denied; change its permissions"
 
 
 @pytest.mark.parametrize("split", ["--train", "--dev", "--test"])

@@ -125,7 +125,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(Path, "open", refuse)
     else:
         place.chmod(0)
-    with pytest.raises(UserError, match="may not be read"):
+    with pytest.raises(UserError, match="cannot be read: permission denied; change its permissions"):
         TextFiles(place).survey()
 
 

@@ -190,5 +190,23 @@ def test_a_file_that_may_not_be_read_is_told_as_that(
         return whole(path, *arguments, **options)
 
     monkeypatch.setattr(Path, "open", locked)
-    with pytest.raises(UserError, match=rf"{file} cannot be read: Permission denied"):
+    with pytest.raises(UserError, match=rf"{file} cannot be read: permission denied; change its permissions"):
         elman.load(tmp_path / "model")
+
+
+def test_weights_that_memory_has_no_room_for_are_not_damaged(
+    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full:
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            pass
+
+        def __enter__(self) -> None:
+            raise RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory")
+
+        def __exit__(self, *error: object) -> None:
+            pass
+
+    monkeypatch.setattr("elman.tasks.folder.safe_open", Full)
+    with pytest.raises(UserError, match=r"not enough memory: .*lm is too large a model for this machine"):
+        elman.load(models / "lm")

@@ -132,14 +132,14 @@ def test_nothing_of_the_training_machine_is_exported(folder: Path, tmp_path: Pat
 def test_a_place_that_may_not_be_written_to_is_a_sentence(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(UserError, match=r"could not write .*File name too long"):
+    with pytest.raises(UserError, match=r"could not write .*: file name too long; give a shorter name"):
         export(folder / "run", tmp_path / ("x" * 300))
 
     def refuse(path: Path, *arguments: object, **options: object) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "mkdir", refuse)  # root may write everywhere
-    with pytest.raises(UserError, match=r"could not write .*Permission denied: name another place"):
+    with pytest.raises(UserError, match=r"could not write .*: permission denied; .*name another place"):
         export(folder / "run", tmp_path / "out")
 
 

@@ -196,3 +196,42 @@ def test_wrong_settings_are_answered_with_what_to_type(read: Any, setting: str, 
     assert len(str(caught.value)) < 400
     for word in words:
         assert word in str(caught.value)
+
+
+def test_training_needs_more_room_than_loading_and_containers_have_less(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torch import nn
+
+    class Sizes(Section):
+        hidden: int = 1000
+
+    def make() -> nn.Linear:
+        return nn.Linear(1000, 1000)  # 4 MB
+
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr("elman.tasks.memory.LIMITS", (limit, tmp_path / "none"))
+    limit.write_text("10000000\n")
+    assert build(make, Sizes(), trained=False).weight.shape == (1000, 1000)
+    with pytest.raises(UserError, match="training the network would take 16 MB, and there is memory for 10 MB"):
+        build(make, Sizes())
+    limit.write_text("3000000\n")
+    with pytest.raises(UserError, match="the network would take 4 MB, and there is memory for 3 MB"):
+        build(make, Sizes(), trained=False)
+    limit.write_text("max\n")
+    assert build(make, Sizes()).weight.shape == (1000, 1000)
+
+
+@pytest.mark.parametrize("threads", [1025, 10**25])
+def test_more_threads_than_any_machine_has_are_refused(threads: int, tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text(prose())
+    with pytest.raises(UserError, match=f"'train.threads' = {threads}: should be less than or equal to 1024"):
+        elman.fit("lm", out=tmp_path / "run", train=tmp_path / "t.txt", settings={"train.threads": threads})
+
+
+def test_numbers_of_a_search_that_would_overflow_are_refused() -> None:
+    with pytest.raises(UserError, match=r"'search\.length_extra' = 1\d+: should be less than or equal to 2147483647"):
+        translate.read_recipe(None, {"data.train": ["a"], "search.length_extra": 10**25})
+    for name in ("beam", "n_best", "min_length", "max_length", "block_ngrams", "top_k"):
+        with pytest.raises(ValueError, match=name):
+            Search(**{name: 10**25})

@@ -54,5 +54,5 @@ def test_what_is_wrong_is_named_by_its_line(tmp_path: Path, text: str, sentence:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"cannot read the word vectors .*none\.txt"):
+    with pytest.raises(UserError, match=r"no word vectors at .*none\.txt: name a file with text\.vectors"):
         read_vectors(tmp_path / "none.txt")

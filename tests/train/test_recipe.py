@@ -125,7 +125,7 @@ def test_known_keys_are_what_overrides_accept() -> None:
 def test_files_that_are_no_recipes(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no recipe at"):
         read_toml(tmp_path / "none.toml")
-    with pytest.raises(UserError, match="cannot read"):
+    with pytest.raises(UserError, match="cannot be read: is a directory; name a file"):
         read_toml(tmp_path)
     (tmp_path / "bad.toml").write_text("[part\ncount = 3")
     with pytest.raises(UserError, match=r"bad\.toml is not valid TOML.*line 1"):

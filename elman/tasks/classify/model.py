@@ -87,7 +87,9 @@ class TextClassifier(CompiledModel[CompiledClassifier]):
         folder = Path(folder)
         config = folders.read_config(folder, ClassifierConfig, TASK)
         reader = load_reader(folder / "tokenizer.json", config.text, config.model)
-        network, int8 = folders.load_network(lambda: build_network(config.model, reader, len(config.labels)), folder)
+        network, int8 = folders.load_network(
+            lambda: build_network(config.model, reader, len(config.labels), trained=False), folder
+        )
         model = cls(config.model, config.text, reader, network, config.labels, config.several)
         model.recipe, model.int8 = config.recipe, int8
         return model

@@ -75,9 +75,9 @@ class ClassifierNetwork(nn.Module):
         return torch.cat([words, characters], dim=1)
 
 
-def build_network(settings: ModelSettings, reader: Reader, classes: int) -> ClassifierNetwork:
+def build_network(settings: ModelSettings, reader: Reader, classes: int, *, trained: bool = True) -> ClassifierNetwork:
     """A fresh network for the reader's vocabulary, unless this machine has no room for it."""
     characters = 0
     if isinstance(reader, WordReader) and reader.speller.characters is not None:
         characters = reader.speller.characters.size
-    return build(lambda: ClassifierNetwork(settings, reader.size, characters, classes), settings)
+    return build(lambda: ClassifierNetwork(settings, reader.size, characters, classes), settings, trained=trained)

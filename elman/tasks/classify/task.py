@@ -27,7 +27,7 @@ from elman.tasks.classify.network import build_network
 from elman.tasks.classify.report import evaluate_model, write_report
 from elman.tasks.classify.scoring import quick_scores, targets_of
 from elman.tasks.classify.settings import ClassifyRecipe
-from elman.tasks.reading import told
+from elman.tasks.reading import with_reading_settings
 from elman.tasks.recipes import check_named, load_recipe
 from elman.tasks.run import open_folder, prepare_folder, run_facts, run_folder
 from elman.text.vocabulary import warn_unknown_tokens
@@ -242,7 +242,7 @@ def evaluate(
     recipe = parse(ClassifyRecipe, model.recipe, where="the model's config.json")
     sets: dict[str, Texts] = {}
     for path in paths:
-        records = read_labelled(labelled_files(told(recipe, settings).data, [Path(path)]))
+        records = read_labelled(labelled_files(with_reading_settings(recipe, settings).data, [Path(path)]))
         check_known(records, model.labels)
         check_single(records, model.several)
         sets[str(path)] = records

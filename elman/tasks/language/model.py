@@ -82,7 +82,9 @@ class LanguageModel:
             )
         if settings.kind == "ngram":
             return cls._of_ngrams(config, tokenizer, folder)
-        network, int8 = folders.load_network(lambda: build_network(settings, tokenizer, len(labels)), folder)
+        network, int8 = folders.load_network(
+            lambda: build_network(settings, tokenizer, len(labels), trained=False), folder
+        )
         model = cls(settings, tokenizer, network, config.reading, labels)
         model.recipe, model.int8 = config.recipe, int8
         if int8 is not None:

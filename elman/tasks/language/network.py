@@ -15,9 +15,11 @@ from elman.tasks.memory import build
 from elman.text import Tokenizer
 
 
-def build_network(settings: ModelSettings, tokenizer: Tokenizer, labels: int = 0) -> LanguageNetwork:
+def build_network(
+    settings: ModelSettings, tokenizer: Tokenizer, labels: int = 0, *, trained: bool = True
+) -> LanguageNetwork:
     """A fresh network for the tokenizer's vocabulary and so many labels, unless this machine has no room for it."""
-    return build(lambda: _network(settings, tokenizer, labels), settings)
+    return build(lambda: _network(settings, tokenizer, labels), settings, trained=trained)
 
 
 def _network(settings: ModelSettings, tokenizer: Tokenizer, labels: int) -> LanguageNetwork:

@@ -24,7 +24,7 @@ from elman.tasks.language.network import build_network
 from elman.tasks.language.report import evaluate_model, write_report
 from elman.tasks.language.scoring import Reading, hidden_and_targets
 from elman.tasks.language.settings import LanguageRecipe
-from elman.tasks.reading import told
+from elman.tasks.reading import with_reading_settings
 from elman.tasks.recipes import check_named, load_recipe
 from elman.tasks.run import open_folder, run_facts, run_folder
 from elman.text import Tokenizer
@@ -247,7 +247,8 @@ def evaluate(
     """
     recipe = parse(LanguageRecipe, model.recipe, where="the model's config.json")
     texts = {
-        str(path): encode_file([Path(path)], told(recipe, settings), model.tokenizer, model.labels) for path in paths
+        str(path): encode_file([Path(path)], with_reading_settings(recipe, settings), model.tokenizer, model.labels)
+        for path in paths
     }
     train, note = None, ""
     if baselines and recipe.baseline.order and recipe.model.kind != "ngram":

@@ -18,7 +18,7 @@ from torch import Tensor
 from elman.corpora.examples import by_length
 from elman.corpora.tagged import Sentence
 from elman.errors import UserError
-from elman.files import MENDED, Stored, checked, read_json, write_text
+from elman.files import COPY_AGAIN, Stored, checked, read_json, write_text
 from elman.metrics.lexicon import MostFrequentTag
 from elman.metrics.spans import OUTSIDE, Scheme, Span, convert, read_spans, split_tag, write_tags
 from elman.metrics.tagging import TagScores, tag_scores
@@ -86,7 +86,9 @@ class TagModel(CompiledModel[CompiledTagger]):
         config = folders.read_config(folder, TaggerConfig, TASK)
         speller = Speller.load(folder / "tokenizer.json")
         _check_parts(config, speller, folder)
-        network, int8 = folders.load_network(lambda: build_network(config.model, speller, config.tags), folder)
+        network, int8 = folders.load_network(
+            lambda: build_network(config.model, speller, config.tags, trained=False), folder
+        )
         lexicon = _read_lexicon(folder / LEXICON)
         model = cls(config.model, speller, network, config.tags, config.scheme, lexicon)
         model.recipe, model.int8 = config.recipe, int8
@@ -102,7 +104,7 @@ class TagModel(CompiledModel[CompiledTagger]):
         }
         path = folder / LEXICON
         lexicon = json.dumps({"unseen": self.lexicon.unseen, "tags": self.lexicon.tags}) + "\n"
-        if not path.exists() or path.read_text(encoding="utf-8") != lexicon:
+        if not path.exists() or path.read_bytes() != lexicon.encode():
             write_text(path, lexicon)
         folders.write_model(folder, TASK, config, self._kept_weights(), self.speller)
 
@@ -249,10 +251,10 @@ def _check_parts(config: TaggerConfig, speller: Speller, folder: Path) -> None:
         for tag in config.tags if config.scheme is not None else ():
             split_tag(tag)
     except UserError as error:
-        raise UserError(f"{folder / 'config.json'} is damaged: 'tags': {error}; {MENDED}") from None
+        raise UserError(f"{folder / 'config.json'} is damaged: 'tags': {error}; {COPY_AGAIN}") from None
     if config.model.character_hidden and speller.characters is None:
         raise UserError(
-            f"{folder / 'tokenizer.json'} is damaged: 'characters' is none, and the model looks at them; {MENDED}"
+            f"{folder / 'tokenizer.json'} is damaged: 'characters' is none, and the model looks at them; {COPY_AGAIN}"
         )
 
 

@@ -100,9 +100,11 @@ class TagNetwork(nn.Module):
             nn.init.normal_(cast(nn.Embedding, embedding).weight, std=SMALL)
 
 
-def build_network(settings: ModelSettings, speller: Speller, tags: Sequence[str]) -> TagNetwork:
+def build_network(
+    settings: ModelSettings, speller: Speller, tags: Sequence[str], *, trained: bool = True
+) -> TagNetwork:
     """A fresh network, unless this machine has no room for it."""
-    return build(lambda: TagNetwork(settings, speller, tags), settings)
+    return build(lambda: TagNetwork(settings, speller, tags), settings, trained=trained)
 
 
 def set_vectors(network: TagNetwork, rows: np.ndarray, vectors: np.ndarray) -> None:

@@ -15,7 +15,7 @@ from elman.corpora.examples import ExampleBatches, fingerprint
 from elman.corpora.tagged import Sentence
 from elman.metrics.lexicon import MostFrequentTag
 from elman.metrics.spans import Scheme, convert
-from elman.tasks.reading import told
+from elman.tasks.reading import with_reading_settings
 from elman.tasks.recipes import load_recipe
 from elman.tasks.run import open_folder, run_facts, run_folder
 from elman.tasks.tag.batch import Batch, Ints, make_batch
@@ -209,7 +209,10 @@ def evaluate(
     notes: list[str] = []
     parts = {
         str(path): settle(
-            read_files(told(recipe, settings).data, [Path(path)]), model.scheme, Path(path).name, notes.append
+            read_files(with_reading_settings(recipe, settings).data, [Path(path)]),
+            model.scheme,
+            Path(path).name,
+            notes.append,
         )
         for path in paths
     }

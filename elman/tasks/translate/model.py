@@ -80,7 +80,7 @@ class Translator(CompiledModel[Decoder]):
         folder = Path(folder)
         config = folders.read_config(folder, TranslatorConfig, TASK)
         sides = Sides.load(folder / "tokenizer.json")
-        network, int8 = folders.load_network(lambda: build_network(config.model, sides), folder)
+        network, int8 = folders.load_network(lambda: build_network(config.model, sides, trained=False), folder)
         usual = Usual(config.tokens_per_character, config.foreign)
         model = cls(config.model, config.search, sides, network, config.longest, usual)
         model.recipe, model.int8 = config.recipe, int8

@@ -14,9 +14,11 @@ from elman.tasks.translate.settings import ModelSettings
 from elman.tasks.translate.sides import Sides
 
 
-def build_network(settings: ModelSettings, sides: Sides, smoothing: float = 0.0) -> TranslationNetwork:
+def build_network(
+    settings: ModelSettings, sides: Sides, smoothing: float = 0.0, *, trained: bool = True
+) -> TranslationNetwork:
     """A fresh network, unless this machine has no room for it."""
-    return build(lambda: _network(settings, sides, smoothing), settings)
+    return build(lambda: _network(settings, sides, smoothing), settings, trained=trained)
 
 
 def _network(settings: ModelSettings, sides: Sides, smoothing: float) -> TranslationNetwork:

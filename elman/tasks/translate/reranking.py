@@ -6,7 +6,7 @@ from typing import Any
 
 from elman.corpora.pairs import read_pairs
 from elman.errors import UserError
-from elman.tasks.reading import told
+from elman.tasks.reading import with_reading_settings
 from elman.tasks.translate.channel import NoisyChannel
 from elman.tasks.translate.data import pair_files
 from elman.tasks.translate.scoring import lines_of, written_scores
@@ -32,7 +32,9 @@ def rerank_report(
     for name, paths in (("dev", dev), ("test", test)):
         if not paths:
             continue
-        lines = lines_of(read_pairs(pair_files(told(recipe, settings).data, paths)).pairs, recipe.report)
+        lines = lines_of(
+            read_pairs(pair_files(with_reading_settings(recipe, settings).data, paths)).pairs, recipe.report
+        )
         sources, right = lines["sources"], lines["references"]
         candidates = channel.candidates(sources)
         if name == "dev":

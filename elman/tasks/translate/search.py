@@ -11,7 +11,7 @@ from elman.decode.control import holds, remaining
 from elman.errors import UserError, nearest
 from elman.tasks.translate.settings import SearchSettings
 from elman.tasks.translate.sides import Sides
-from elman.train.recipe import Section, parse
+from elman.train.recipe import Count, Section, parse
 
 Phrase = tuple[int, ...]
 
@@ -32,18 +32,18 @@ prefix='', require=('dog',), forbid=(), temperature=None, top_k=0, top_p=1.0, se
 replace_unknown=False)
     """
 
-    beam: int | None = Field(None, ge=1)
-    n_best: int = Field(1, ge=1)
+    beam: Count | None = Field(None, ge=1)
+    n_best: Count = Field(1, ge=1)
     length_power: float | None = Field(None, ge=0)
     coverage: float | None = Field(None, ge=0)
-    min_length: int = Field(0, ge=0)
-    max_length: int | None = Field(None, ge=1)
-    block_ngrams: int = Field(0, ge=0)
+    min_length: Count = Field(0, ge=0)
+    max_length: Count | None = Field(None, ge=1)
+    block_ngrams: Count = Field(0, ge=0)
     prefix: str = ""
     require: tuple[str, ...] = ()
     forbid: tuple[str, ...] = ()
     temperature: float | None = Field(None, ge=0)
-    top_k: int = Field(0, ge=0)
+    top_k: Count = Field(0, ge=0)
     top_p: float = Field(1.0, gt=0, le=1)
     seed: int | None = Field(0, ge=0, lt=2**64)
     alignments: bool = False

@@ -6,7 +6,7 @@ from pydantic import Field, field_validator, model_validator
 
 from elman.errors import nearest
 from elman.text import TokenizerSettings
-from elman.train.recipe import BatchSection, Section, TrainSettings
+from elman.train.recipe import BatchSection, Count, Section, TrainSettings
 
 Kind = Literal["characters", "bytes", "words", "bpe", "unigram"]
 
@@ -167,11 +167,11 @@ class BatchSettings(BatchSection):
 class SearchSettings(Section):
     """How a translation is looked for where the user does not say it."""
 
-    beam: int = Field(5, ge=1, description="hypotheses side by side; 1 is greedy")
+    beam: Count = Field(5, ge=1, description="hypotheses side by side; 1 is greedy")
     length_power: float = Field(1.0, ge=0, description="a score is divided by the length to this power")
     coverage: float = Field(0.0, ge=0, description="weight of the penalty for source places not looked at")
     length_factor: float = Field(3.0, gt=0, description="tokens at most, as a multiple of the source's ...")
-    length_extra: int = Field(10, ge=1, description="... and so many more")
+    length_extra: Count = Field(10, ge=1, description="... and so many more")
 
 
 class ReportSettings(Section):

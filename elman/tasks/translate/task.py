@@ -15,7 +15,7 @@ import torch
 from elman.corpora.examples import ExampleBatches, fingerprint
 from elman.corpora.pairs import Pair, read_pairs
 from elman.errors import UserError
-from elman.tasks.reading import told
+from elman.tasks.reading import with_reading_settings
 from elman.tasks.recipes import check_named, load_recipe
 from elman.tasks.run import open_folder, run_facts, run_folder
 from elman.tasks.translate.batch import Batch, Ints, make_batch
@@ -190,7 +190,7 @@ def evaluate(
     """
     recipe = parse(TranslateRecipe, model.recipe, where="the model's config.json")
     named = [Path(path) for path in paths]
-    files = pair_files(told(recipe, settings).data, named)
+    files = pair_files(with_reading_settings(recipe, settings).data, named)
     found = read_pairs(files)
     sets = {" ".join(map(str, named)): found.pairs}
     known: list[Pair] = []
