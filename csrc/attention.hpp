@@ -14,21 +14,21 @@ namespace elman {
 
 struct Additive {
     Index sources, queries, places, size;  // B, T, S, K
-    const float* query;                   // B x T x K
-    const float* keys;                    // B x S x K
-    const float* v;                       // K
-    const std::uint8_t* padding;          // B x S: not 0 where there is no place
-    const std::int64_t* counts;           // B: how many of the queries there are; null: all
-    float* scores;                        // B x T x S; on the way back their gradient, which is read
-    float* d_query;                       // B x T x K
-    float* d_keys;                        // B x S x K; null: that of the query alone is made
-    float* d_v;                           // a row of K for each thread; likewise
+    const float* query;                    // B x T x K
+    const float* keys;                     // B x S x K
+    const float* v;                        // K
+    const std::uint8_t* padding;           // B x S: not 0 where there is no place
+    const std::int64_t* counts;            // B: how many of the queries there are; null: all
+    float* scores;                         // B x T x S; on the way back their gradient, which is read
+    float* d_query;                        // B x T x K
+    float* d_keys;                         // B x S x K; null: that of the query alone is made
+    float* d_v;                            // a row of K for each thread; likewise
 };
 
 // What R rows see, each of its source: Σ_s w_s m_s over the places that are not padding. On the way back the weights'
 // gradients, 0 for padding.
 struct Mixture {
-    Index places, size;            // S, M
+    Index places, size;           // S, M
     const float* states;          // B x S x M; row r looks at source r
     const std::uint8_t* padding;  // B x S
     float* weights;               // R x S; on the way back their gradients, which are written

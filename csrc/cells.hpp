@@ -22,13 +22,13 @@ ELMAN_INLINE V operator*(const Fraction<V>& a, const Fraction<V>& b) {
 
 // The nonlinearities of a kind of gate: numbers, which a network that learns keeps, or fractions, which are quicker.
 template <class Gate>
-struct Squash {
+struct Nonlinearity {
     static ELMAN_INLINE Gate logistic(Gate x) { return ELMAN_ISA::logistic(x); }
     static ELMAN_INLINE Gate tangent(Gate x) { return hyperbolic_tangent(x); }
 };
 
 template <class V>
-struct Squash<Fraction<V>> {
+struct Nonlinearity<Fraction<V>> {
     // Far out it stays at e^-88 where it should go to 0, which no tangent makes larger.
     static ELMAN_INLINE Fraction<V> logistic(V x) { return {V{} + 1, 2 + exp_minus_1(-x)}; }
     // tanh|x| = (1 - e^-2|x|) / (1 + e^-2|x|), whose parts stay small however large x is
@@ -41,7 +41,7 @@ struct Squash<Fraction<V>> {
 // Gate number `which` of an LSTM, in PyTorch's order: i = σ(..), f = σ(..), g = tanh(..), o = σ(..)
 template <class Gate, class V>
 ELMAN_INLINE Gate lstm_gate(int which, V sum) {
-    return which == 2 ? Squash<Gate>::tangent(sum) : Squash<Gate>::logistic(sum);
+    return which == 2 ? Nonlinearity<Gate>::tangent(sum) : Nonlinearity<Gate>::logistic(sum);
 }
 
 template <class V>
@@ -53,7 +53,7 @@ struct LSTMState {
 template <class Gate, class V>
 ELMAN_INLINE LSTMState<V> lstm_cell(Gate i, V f, Gate g, Gate o, V c) {
     const V next = f * c + i * g;
-    return {o * Squash<Gate>::tangent(next), next};
+    return {o * Nonlinearity<Gate>::tangent(next), next};
 }
 
 template <class V>

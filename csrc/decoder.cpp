@@ -92,29 +92,13 @@ Decoder::Decoder(const Weights& weights, const LookWeights& look)
 
 Decoder::~Decoder() = default;
 
-std::unique_ptr<Decoder::Room> Decoder::take_room(int rows, int threads) const {
-    {
-        const std::lock_guard<std::mutex> locked(lock_);
-        while (!rooms_.empty()) {
-            std::unique_ptr<Room> room = std::move(rooms_.back());
-            rooms_.pop_back();
-            if (room->stream.capacity() >= rows && room->stream.threads() >= threads) return room;
-        }
-    }
-    return std::make_unique<Room>(*this, rows, threads);
-}
-
-void Decoder::keep_room(std::unique_ptr<Room> room) const {
-    constexpr int kMostRows = 1 << 10;
-    if (room->stream.capacity() > kMostRows) return;
-    const std::lock_guard<std::mutex> locked(lock_);
-    rooms_.push_back(std::move(room));
-}
-
 void Decoder::step(int rows, const int* ids, const int* owners, const Memory& memory, float* states, float* weights,
                    float* logits, int threads) const {
     threads = engine_.threads_for(rows, threads);
-    std::unique_ptr<Room> room = take_room(rows, threads);
+    constexpr int kLargestKept = 1 << 10;  // rows
+    const auto fits = [&](const Room& room) { return room.stream.capacity() >= rows && room.stream.threads() >= threads; };
+    std::unique_ptr<Room> room = rooms_.take(fits);
+    if (!room) room = std::make_unique<Room>(*this, rows, threads);
     Stream& stream = room->stream;
     LookWork& work = room->work;
     const Kernels& kernels = engine_.kernels();
@@ -154,7 +138,7 @@ void Decoder::step(int rows, const int* ids, const int* owners, const Memory& me
     const Index readout = padded(engine_.network().bridge.units, kernels.lanes);
     for (int row = 0; fed_ && row < rows; ++row)
         copy(states + row * size + engine_.state_size(), stream.bridged() + row * readout, fed_);
-    keep_room(std::move(room));
+    if (stream.capacity() <= kLargestKept) rooms_.keep(std::move(room));
 }
 
 }  // namespace elman

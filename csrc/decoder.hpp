@@ -1,8 +1,6 @@
 // The decoder of a trained translator: packed, never changed again, and used by several threads of a program at once.
 #pragma once
 
-#include <memory>
-#include <mutex>
 #include <vector>
 
 #include "engine.hpp"
@@ -44,9 +42,7 @@ class Decoder {
               float* logits, int threads) const;
 
   private:
-    class Room;   // the memory in which a step is computed
-    std::unique_ptr<Room> take_room(int rows, int threads) const;
-    void keep_room(std::unique_ptr<Room> room) const;
+    class Room;  // the memory in which a step is computed
 
     Engine engine_;
     Looks looks_;
@@ -55,8 +51,7 @@ class Decoder {
     LookNetwork network_{};
     PackedMatrix query_;
     Buffer<float> query_bias_, v_;
-    mutable std::mutex lock_;
-    mutable std::vector<std::unique_ptr<Room>> rooms_;  // those that are not in use
+    mutable Spare<Room> rooms_;
 };
 
 }  // namespace elman

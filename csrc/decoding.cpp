@@ -12,7 +12,7 @@
 namespace elman {
 namespace {
 
-using Numbers = Whole<float>;
+using Numbers = ContiguousArray<float>;
 
 Score score_named(const std::string& name) {
     return named<Score>("score", name,
@@ -48,11 +48,11 @@ std::shared_ptr<Decoder> make_decoder(const nb::dict& description) {
 }
 
 // The logits are written to `logits`, which has room for at least as many rows as there are.
-nb::tuple step(const Decoder& decoder, const Ids& ids, const Whole<int>& owners, const Numbers& states, const Numbers& keys,
-               const Numbers& memory, const Whole<int>& lengths, nb::ndarray<float, nb::device::cpu, nb::c_contig> logits,
-               int threads) {
+nb::tuple step(const Decoder& decoder, const Ids& ids, const ContiguousArray<int>& owners, const Numbers& states,
+               const Numbers& keys, const Numbers& memory, const ContiguousArray<int>& lengths,
+               nb::ndarray<float, nb::device::cpu, nb::c_contig> logits, int threads) {
     const std::size_t rows = ids.size();
-    if (rows == 0 || rows > kMostRows) refuse("there should be 1 to 16777216 rows");
+    checked_rows(rows);
     checked_threads(threads);
     if (keys.ndim() != 3 || memory.ndim() != 3 || states.ndim() != 2 || logits.ndim() != 2)
         refuse("keys and memory should be B x S x size, states and logits matrices");
@@ -84,8 +84,8 @@ nb::tuple step(const Decoder& decoder, const Ids& ids, const Whole<int>& owners,
                           to_python(std::move(weights), {rows, looks ? places : 0}));
 }
 
-nb::tuple best_continuations(const Numbers& log_probs, const Whole<double>& running, const Whole<std::int64_t>& given,
-                             Index best, int threads) {
+nb::tuple best_continuations(const Numbers& log_probs, const ContiguousArray<double>& running, const Ids& given, Index best,
+                             int threads) {
     constexpr Index kMost = 1 << 24;  // continuations of all sentences
     const std::vector<std::int64_t> first = copied(given);
     checked_threads(threads);

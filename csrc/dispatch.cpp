@@ -5,32 +5,32 @@
 #include <new>
 #include <stdexcept>
 
-#define ELMAN_DECLARE(isa)                                                                                          \
-    namespace isa {                                                                                                 \
-    template <class T>                                                                                              \
-    void forward(const Layer<T>&);                                                                                  \
-    template <class T>                                                                                              \
-    void backward(const Layer<T>&);                                                                                 \
-    double surprise(float*, Index, Index, double);                                                                  \
-    extern const int lanes;                                                                                         \
-    void stream_step(const StreamNetwork&, const StreamWork&, int, int);                                            \
-    void stream_logits(const StreamNetwork&, const StreamWork&, const float*, Index, int, float*, int, int);        \
-    LogSum log_sum(const float*, Index);                                                                            \
-    double widen(const float*, Index, double*);                                                                     \
-    void cool(double*, Index, double, double);                                                                      \
-    void weigh(const double*, Index, double*);                                                                      \
-    void encode(const EncoderNetwork&, const EncoderWork&, int, int);                                               \
-    void additive(const Additive&, bool, Index, Index, int);                                                        \
-    void mixture(const Mixture&, bool, Index, Index);                                                               \
+#define ELMAN_DECLARE(isa)                                                                                            \
+    namespace isa {                                                                                                   \
+    template <class T>                                                                                                \
+    void forward(const Layer<T>&);                                                                                    \
+    template <class T>                                                                                                \
+    void backward(const Layer<T>&);                                                                                   \
+    double surprise(float*, Index, Index, double);                                                                    \
+    extern const int lanes;                                                                                           \
+    void stream_step(const StreamNetwork&, const StreamWork&, int, int);                                              \
+    void stream_logits(const StreamNetwork&, const StreamWork&, const float*, Index, int, float*, int, int);          \
+    LogSum log_sum(const float*, Index);                                                                              \
+    double widen(const float*, Index, double*);                                                                       \
+    void cool(double*, Index, double, double);                                                                        \
+    void weigh(const double*, Index, double*);                                                                        \
+    void encode(const EncoderNetwork&, const EncoderWork&, int, int);                                                 \
+    void additive(const Additive&, bool, Index, Index, int);                                                          \
+    void mixture(const Mixture&, bool, Index, Index);                                                                 \
     void place(const StreamNetwork&, const LookNetwork&, const LookWork&, const int*, const float*, Index, int, int); \
-    void look(const LookNetwork&, const LookWork&, int, int);                                                       \
-    void continue_best(const Continuations&, Index, Index);                                                         \
-    inline Kernels table() {                                                                                        \
-        return {#isa,  forward,     forward,       backward, backward, surprise,                                    \
-                lanes, stream_step, stream_logits, log_sum,  widen,    cool,                                        \
-                weigh, encode,      additive,      mixture,  place,    look,                                        \
-                continue_best};                                                                                     \
-    }                                                                                                               \
+    void look(const LookNetwork&, const LookWork&, int, int);                                                         \
+    void continue_best(const Continuations&, Index, Index);                                                           \
+    inline Kernels table() {                                                                                          \
+        return {#isa,  forward,     forward,       backward, backward, surprise,                                      \
+                lanes, stream_step, stream_logits, log_sum,  widen,    cool,                                          \
+                weigh, encode,      additive,      mixture,  place,    look,                                          \
+                continue_best};                                                                                       \
+    }                                                                                                                 \
     }
 
 namespace elman {

@@ -38,13 +38,31 @@ struct Reading {
     }
 };
 
-// A product of many rows with the panels of one thread; calls write(row, unit, register) for each register of sums.
+// Whether thread `index` should give up; `products` are to come until it asks again.
+ELMAN_INLINE bool stops(const EncoderWork& work, int index, Index products) {
+    return work.stop.interrupt->stops(work.stop.first + index, products);
+}
+
+// Of `rows` rows with a matrix that some members share.
+ELMAN_INLINE Index products_of(const Matrix& m, Index rows, int members) {
+    return rows * m.blocks * m.units * m.size / members;
+}
+
+// One of the members that share a product, and the thread that it is.
+struct Member {
+    const EncoderWork& work;
+    int thread, index, count;
+};
+
+// A product of many rows with the panels of one member; calls write(row, unit, register) for each register of sums. It ends
+// early where the call is given up, which the next wait tells all.
 template <class Write>
-ELMAN_INLINE void multiply_all(const Matrix& m, const float* data, Index stride, int rows, const StreamScratch& scratch,
-                               int index, int count, Write write) {
-    const Range mine = part(panel_count(m), index, count);
+ELMAN_INLINE void multiply_all(const Matrix& m, const float* data, Index stride, int rows, const Member& member, Write write) {
+    const StreamScratch& scratch = member.work.scratch[member.thread];
+    const Range mine = share_of(panel_count(m), member.index, member.count);
     for (int first = 0; first < rows; first += kStreamChunk) {
         const int some = rows - first < kStreamChunk ? rows - first : kStreamChunk;
+        if (stops(member.work, member.thread, products_of(m, some, member.count))) return;
         const Rows in = rows_for(m, data + first * stride, stride, some, scratch, 0);
         for (int p = mine.begin; p < mine.end; ++p) {
             const int vectors = panel_vectors(m, p);
@@ -57,13 +75,13 @@ ELMAN_INLINE void multiply_all(const Matrix& m, const float* data, Index stride,
 }
 
 // What the layer sees, for all steps at once.
-void project(const Reading& reading, const StreamScratch& scratch, int index, int count) {
+void project(const Reading& reading, const Member& member) {
     const EncoderDirection& direction = reading.direction;
     if (direction.table) return;
     float* gates = reading.work.gates[reading.side];
     const Index columns = reading.network.columns;
-    multiply_all(direction.input, reading.below(), reading.below_stride(), reading.work.offsets[reading.work.steps], scratch,
-                 index, count, [&](Index row, Index column, Vector<float> sum) {
+    multiply_all(direction.input, reading.below(), reading.below_stride(), reading.work.offsets[reading.work.steps], member,
+                 [&](Index row, Index column, Vector<float> sum) {
                      store(gates + row * columns + column, sum + load(direction.bias + column));
                  });
 }
@@ -93,7 +111,7 @@ ELMAN_INLINE Vector<float> gru_unit(const Gates& gates, Vector<float> hidden_bia
 // One step of some texts: their rows, and those of the step before that there are.
 struct Step {
     Index row, before;  // the first of each
-    int texts, known;  // how many have a row now, how many had one before
+    int texts, known;   // how many have a row now, how many had one before
 };
 
 // The nonlinearities of one panel; `sums` has the products of the rows that are known, V registers each.
@@ -125,10 +143,9 @@ void finish(const Reading& reading, const Step& step, int p, const float* sums) 
 // A direction's state through all steps; the members of its team share its units. Whether they were stopped.
 bool recur(const Reading& reading, int index, Barrier& team, int member, int members) {
     const StreamScratch& scratch = reading.work.scratch[index];
-    Interrupt* interrupt = reading.work.interrupt;
     const EncoderWork& work = reading.work;
     const Matrix& hidden = reading.direction.hidden;
-    const Range mine = part(panel_count(hidden), member, members);
+    const Range mine = share_of(panel_count(hidden), member, members);
     for (int i = 0; i < work.steps; ++i) {
         const int t = reading.side == 0 ? i : work.steps - 1 - i, last = reading.side == 0 ? t - 1 : t + 1;
         Step step{work.offsets[t], 0, work.offsets[t + 1] - work.offsets[t], 0};
@@ -151,8 +168,7 @@ bool recur(const Reading& reading, int index, Barrier& team, int member, int mem
                     multiply(hidden, p, before, 0, step.known, scratch.sums[1] + (p - begin) * room);
             for (int p = begin; p < end; ++p) finish(reading, step, p, scratch.sums[1] + (p - begin) * room);
         }
-        const Index products = static_cast<Index>(step.texts) * hidden.blocks * hidden.units * hidden.size / members;
-        if (team.wait(members, interrupt && interrupt->stops(index, products))) return true;
+        if (team.wait(members, stops(work, index, products_of(hidden, step.texts, members)))) return true;
     }
     return false;
 }
@@ -165,7 +181,7 @@ bool run_layer(const EncoderNetwork& network, const EncoderWork& work, int depth
         if (teams > 1 && side != team) continue;
         const Reading reading{network, work, depth, side};
         Barrier& barrier = work.barrier[teams > 1 ? 1 + team : 0];
-        project(reading, work.scratch[index], member, members);
+        project(reading, {work, index, member, members});
         barrier.wait(members);
         stopped = recur(reading, index, barrier, member, members);
         if (stopped) break;
@@ -246,11 +262,12 @@ void pool_attention(const Reading& top) {
     }
 }
 
-void pool(const Reading& top, const StreamScratch& scratch, int index, int count) {
+void pool(const Reading& top, int index, int count) {
     const EncoderNetwork& network = top.network;
     if (network.pooling == Pooling::attention) {
         const Index units = padded_units(network.query);
-        multiply_all(network.query, top.output(), top.stride(), top.work.offsets[top.work.steps], scratch, index, count,
+        multiply_all(network.query, top.output(), top.stride(), top.work.offsets[top.work.steps],
+                     {top.work, index, index, count},
                      [&](Index row, Index unit, Vector<float> sum) {
                          store(top.work.queries + row * units + unit,
                                hyperbolic_tangent(sum + load(network.query_bias + unit)));
@@ -273,7 +290,6 @@ void pool(const Reading& top, const StreamScratch& scratch, int index, int count
 
 // Every thread of a region calls this; the answer is `result`, or where there is no head `pooled` or the last layer's output.
 void encode(const EncoderNetwork& network, const EncoderWork& work, int index, int count) {
-    const StreamScratch& scratch = work.scratch[index];
     for (int depth = 0; depth < network.layers; ++depth) {
         if (run_layer(network, work, depth, index, count)) return;
         const bool ends = depth == network.layers - 1 && network.pooling == Pooling::last;  // which wants the h itself
@@ -283,11 +299,11 @@ void encode(const EncoderNetwork& network, const EncoderWork& work, int index, i
     }
     const Reading top{network, work, network.layers - 1, 0};
     const bool pooled = network.pooling != Pooling::steps;
-    if (pooled) pool(top, scratch, index, count);
+    if (pooled) pool(top, index, count);
     if (!network.head) return;
     const Index units = padded_units(network.head);
     multiply_all(network.head, pooled ? work.pooled : top.output(), pooled ? top.width() : top.stride(),
-                 pooled ? work.texts : work.offsets[work.steps], scratch, index, count,
+                 pooled ? work.texts : work.offsets[work.steps], {work, index, index, count},
                  [&](Index row, Index unit, Vector<float> sum) {
                      store(work.result + row * units + unit, sum + load(network.head_bias + unit));
                  });

@@ -31,7 +31,7 @@ struct EncoderNetwork {
     int layers, directions;    // D
     int seen;                  // padded size of the vectors that the first layer reads; 0 where it reads ids
     int hidden;                // padded size of h and of c
-    Index columns;              // of a direction's gates, in the order of the panels
+    Index columns;             // of a direction's gates, in the order of the panels
     bool dense;                // a layer sees the vectors and the outputs of all layers below
     const EncoderLayer* layer;
     Pooling pooling;
@@ -40,6 +40,12 @@ struct EncoderNetwork {
     const float* query_vector;
     Matrix head;               // what is made of each step, or of the text's vector; none without
     const float* head_bias;
+};
+
+// What ends a call early; asked by the threads that read some texts, each under its number among all of the call's.
+struct EncoderStop {
+    Interrupt* interrupt;
+    int first;  // the number of the first of them
 };
 
 struct EncoderWork {
@@ -57,7 +63,7 @@ struct EncoderWork {
     float* result;             // what the head makes, its units padded: N rows, or B where there is a pooling
     StreamScratch* scratch;    // of each thread
     Barrier* barrier;          // of all threads, then one for each team
-    Interrupt* interrupt;      // null on a thread that cannot ask
+    EncoderStop stop;
 };
 
 }  // namespace elman

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <mutex>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -174,25 +175,10 @@ class Encoder::Room {
     Barrier barriers_[3];
 };
 
-std::unique_ptr<Encoder::Room> Encoder::take_room() const {
-    const std::lock_guard<std::mutex> locked(lock_);
-    if (rooms_.empty()) return std::make_unique<Room>();
-    std::unique_ptr<Room> room = std::move(rooms_.back());
-    rooms_.pop_back();
-    return room;
-}
-
-// Not called where memory ran out: a room that was half prepared is not used again.
-void Encoder::keep_room(std::unique_ptr<Room> room) const {
-    if (room->bytes() > kRoomBytes) return;
-    const std::lock_guard<std::mutex> locked(lock_);
-    rooms_.push_back(std::move(room));
-}
-
 // --- Reading --------------------------------------------------------------------------------------------------------
 
 struct Encoder::Plan {
-    std::vector<int> order;    // numbers of texts, the longest first
+    std::vector<int> order;     // numbers of texts, the longest first
     std::vector<Index> starts;  // of each text: its first row; and how many rows there are
 
     explicit Plan(const Texts& texts) : order(static_cast<std::size_t>(texts.count)), starts(1, 0) {
@@ -237,20 +223,22 @@ void Encoder::run(const Texts& texts, float* answers, int threads) const {
     threads = threads_for(plan.starts.back(), threads);
     Interrupt interrupt;
     if (texts.count < 2 * threads && texts.count <= kStreamChunk) {
-        read(texts, plan, plan.order, answers, threads, &interrupt);
+        read(texts, plan, plan.order, answers, threads, {&interrupt, 0});
         return interrupt.check();
     }
     const auto groups = plan.groups(texts, threads);
     std::atomic<std::size_t> next{0};
+    std::mutex failing;
     std::exception_ptr failure;  // memory that is not there: told by the caller's thread
-    auto body = [&](int index, int) {
+    auto body = [&](int index, int count) {
         try {
             for (std::size_t i = next++; i < groups.size() && !interrupt.stops(index, 0); i = next++)
-                read(texts, plan, groups[i], answers, 1, index == 0 ? &interrupt : nullptr);
+                read(texts, plan, groups[i], answers, 1, {&interrupt, index});
         } catch (...) {
-            const std::lock_guard<std::mutex> locked(lock_);
+            const std::lock_guard<std::mutex> locked(failing);
             failure = std::current_exception();
         }
+        interrupt.end(index, count);
     };
     parallel(static_cast<int>(std::min<std::size_t>(groups.size(), static_cast<std::size_t>(threads))), body);
     interrupt.check();
@@ -258,8 +246,9 @@ void Encoder::run(const Texts& texts, float* answers, int threads) const {
 }
 
 void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>& chosen, float* answers, int threads,
-                   Interrupt* interrupt) const {
-    std::unique_ptr<Room> room = take_room();
+                   EncoderStop stop) const {
+    std::unique_ptr<Room> room = rooms_.take([](const Room&) { return true; });  // they grow
+    if (!room) room = std::make_unique<Room>();
     const int lanes = kernels_.lanes, count = static_cast<int>(chosen.size());
     room->lengths.clear();
     for (const int text : chosen) room->lengths.push_back(texts.lengths[text]);
@@ -272,7 +261,7 @@ void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>&
     room->ids.resize(static_cast<std::size_t>(room->offsets.back()));
     EncoderWork& work = room->work;
     work.ids = room->ids.data();
-    work.interrupt = interrupt;
+    work.stop = stop;
     const auto copy = [](float* to, const float* from, Index numbers) {
         std::memcpy(to, from, static_cast<std::size_t>(numbers) * sizeof(float));
     };
@@ -308,7 +297,8 @@ void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>&
     };
     if (!pooled()) for_rows(answer);
     else for (int i = 0; i < count; ++i) answer(i, chosen[static_cast<std::size_t>(i)]);
-    keep_room(std::move(room));
+    // Where memory ran out before, it is not kept: a room that was half prepared is not used again.
+    if (room->bytes() <= kRoomBytes) rooms_.keep(std::move(room));
 }
 
 }  // namespace elman

@@ -1,13 +1,12 @@
 // A trained network that reads whole texts: packed, never changed again, and used by several threads of a program at once.
 #pragma once
 
-#include <memory>
-#include <mutex>
 #include <vector>
 
 #include "barrier.hpp"
 #include "encode.hpp"
 #include "packed.hpp"
+#include "spare.hpp"
 
 namespace elman {
 
@@ -65,10 +64,8 @@ class Encoder {
     Matrix keep(const Plain& from, int blocks, const std::vector<Index>& parts);
     const float* keep_rows(const float* from, Index rows, int blocks, Index units);
     int threads_for(Index rows, int most) const;
-    std::unique_ptr<Room> take_room() const;
-    void keep_room(std::unique_ptr<Room> room) const;
     void read(const Texts& texts, const Plan& plan, const std::vector<int>& chosen, float* answers, int threads,
-              Interrupt* interrupt) const;
+              EncoderStop stop) const;
 
     const Kernels& kernels_;
     EncoderNetwork network_{};
@@ -78,8 +75,7 @@ class Encoder {
     std::vector<EncoderLayer> layers_;
     std::vector<PackedMatrix> matrices_;
     std::vector<Buffer<float>> rows_;
-    mutable std::mutex lock_;
-    mutable std::vector<std::unique_ptr<Room>> rooms_;  // those that are not in use
+    mutable Spare<Room> rooms_;
 };
 
 }  // namespace elman

@@ -4,12 +4,13 @@
 #include "encoder.hpp"
 #include "given.hpp"
 #include "runtime.hpp"
+#include "threads.hpp"
 #include "viterbi.hpp"
 
 namespace elman {
 namespace {
 
-using Numbers = Whole<float>;
+using Numbers = ContiguousArray<float>;
 
 Pooling pooling_named(const std::string& name) {
     return named<Pooling>("pooling", name,
@@ -103,13 +104,16 @@ nb::tuple best_paths(const Numbers& emissions, const Ids& lengths, const Numbers
         emissions.size() != static_cast<std::size_t>(rows) * tags)
         refuse("the scores should be those of as many tags everywhere");
     const Chain chain{static_cast<int>(tags), start.data(), transitions.data(), end.data()};
+    const Index square = static_cast<Index>(tags) * chain.tags;
     std::vector<std::int64_t> paths(static_cast<std::size_t>(rows));
     std::vector<float> scores(many.size());
     {
         nb::gil_scoped_release unlocked;
+        Interrupt interrupt;
         Index row = 0;
-        for (std::size_t i = 0; i < many.size(); row += many[i++])
+        for (std::size_t i = 0; i < many.size() && !interrupt.stops(0, many[i] * square); row += many[i++])
             scores[i] = viterbi(chain, emissions.data() + row * chain.tags, many[i], paths.data() + row);
+        interrupt.check();
     }
     return nb::make_tuple(to_python(std::move(paths), {static_cast<std::size_t>(rows)}),
                           to_python(std::move(scores), {many.size()}));

@@ -236,30 +236,13 @@ void Stream::gather(const std::vector<int>& rows) {
     }
 }
 
-// Memory that is used again: asking the system for it takes longer than a small network's step.
-std::unique_ptr<Stream> Engine::take_stream(int rows, int threads) const {
-    {
-        const std::lock_guard<std::mutex> locked(lock_);
-        while (!streams_.empty()) {
-            std::unique_ptr<Stream> stream = std::move(streams_.back());
-            streams_.pop_back();
-            if (stream->capacity() >= rows && stream->threads() >= threads) return stream;
-        }
-    }
-    return std::make_unique<Stream>(*this, rows, rows, threads);
-}
-
-void Engine::keep_stream(std::unique_ptr<Stream> stream) const {
-    constexpr Index kMostLogits = 1L << 20;
-    if (stream->capacity() * stream->padded() > kMostLogits) return;
-    const std::lock_guard<std::mutex> locked(lock_);
-    streams_.push_back(std::move(stream));
-}
-
 void Engine::step(int rows, const int* ids, const int* labels, const float* states, float* log_probs, float* after,
                   int threads) const {
     threads = threads_for(rows, threads);
-    std::unique_ptr<Stream> taken = take_stream(rows, threads);
+    constexpr Index kMostLogits = 1 << 20;  // of a stream that is kept
+    const auto fits = [&](const Stream& stream) { return stream.capacity() >= rows && stream.threads() >= threads; };
+    std::unique_ptr<Stream> taken = streams_.take(fits);
+    if (!taken) taken = std::make_unique<Stream>(*this, rows, rows, threads);
     Stream& stream = *taken;
     stream.set_rows(rows);
     stream.load(states);
@@ -280,7 +263,7 @@ void Engine::step(int rows, const int* ids, const int* labels, const float* stat
     parallel(threads, body);
     stream.turn(0);
     stream.save(after);
-    keep_stream(std::move(taken));
+    if (stream.capacity() * stream.padded() <= kMostLogits) streams_.keep(std::move(taken));
 }
 
 // The recurrence goes step by step, but what comes out of it is given to the softmax many steps at a time.

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "barrier.hpp"
 #include "packed.hpp"
+#include "spare.hpp"
 
 namespace elman {
 
@@ -33,7 +33,7 @@ struct Weights {
     Plain bridge, softmax;                  // softmax: V x what it sees
     const float* bridge_bias = nullptr;
     bool bridge_tanh = false;               // the softmax sees the hyperbolic tangent of the bridge
-    std::vector<Index> bridge_parts;         // sizes of the vectors that the bridge sees side by side; none: the output
+    std::vector<Index> bridge_parts;        // sizes of the vectors that the bridge sees side by side; none: the output
     const float* softmax_bias = nullptr;    // V
     const float* initial = nullptr;         // the state before the first step, `state_size` numbers
 };
@@ -51,8 +51,9 @@ class Engine {
     const StreamNetwork& network() const { return network_; }
     int vocabulary() const { return network_.vocabulary; }
     int labels() const { return labels_; }
-    Index state_size() const { return state_size_; }     // numbers of a row's state: for each layer h, then c
+    Index state_size() const { return state_size_; }    // numbers of a row's state: for each layer h, then c
     const float* initial() const { return initial_.data(); }
+    Index bytes() const { return bytes_; }              // of the weights that a step of one row reads
     int threads_for(int rows, int most) const;          // as many of `most` as make a step quicker
     int hidden() const { return hidden_; }
     int output() const { return output_; }
@@ -68,20 +69,17 @@ class Engine {
   private:
     void add_layer(const Weights& weights, std::size_t depth);
     void check_seen(const Weights& weights) const;
-    std::unique_ptr<Stream> take_stream(int rows, int threads) const;
-    void keep_stream(std::unique_ptr<Stream> stream) const;
 
     const Kernels& kernels_;
     StreamNetwork network_{};
     int hidden_, output_, labels_;
-    Index state_size_, bytes_ = 0;  // bytes: of the weights that a step of one row reads
+    Index state_size_, bytes_ = 0;
     std::vector<StreamLayer> layers_;
     std::vector<PackedMatrix> matrices_;
     std::vector<Buffer<float>> rows_;
     Buffer<std::int8_t> token_bytes_;
     std::vector<float> initial_;
-    mutable std::mutex lock_;
-    mutable std::vector<std::unique_ptr<Stream>> streams_;  // those that are not in use, for `step`
+    mutable Spare<Stream> streams_;  // for `step`
 
     Matrix keep(const Plain& from, int blocks, const std::vector<Index>& parts);
     const float* keep_rows(const float* from, Index rows, int blocks, Index units, float filler = 0);

@@ -21,10 +21,9 @@ namespace nb = nanobind;
 using Array = nb::ndarray<nb::device::cpu>;
 using Constant = nb::ndarray<nb::ro, nb::device::cpu>;
 template <class T>
-using Whole = nb::ndarray<const T, nb::device::cpu, nb::c_contig>;
-using Ids = Whole<std::int64_t>;
+using ContiguousArray = nb::ndarray<const T, nb::device::cpu, nb::c_contig>;
+using Ids = ContiguousArray<std::int64_t>;
 
-constexpr Index kMostRows = 1L << 24, kMostSize = 1L << 28, kMostSteps = 1L << 30;  // products of these never overflow
 constexpr int kMostThreads = 1024;
 
 [[noreturn]] inline void refuse(const std::string& why) { throw std::invalid_argument(why); }
@@ -34,15 +33,20 @@ inline int checked_threads(int threads) {
     return threads;
 }
 
+inline int checked_rows(std::size_t rows) {
+    if (rows < 1 || rows > kMostRows) refuse("there should be 1 to " + std::to_string(kMostRows) + " rows");
+    return static_cast<int>(rows);
+}
+
 // An array that another thread may overwrite as soon as the lock is released: what is checked is this copy of it.
 template <class T>
-std::vector<T> copied(const Whole<T>& array) {
+std::vector<T> copied(const ContiguousArray<T>& array) {
     return std::vector<T>(array.data(), array.data() + array.size());
 }
 
 // A copy likewise, of `count` numbers from 0 to `below` - 1.
 template <class T>
-std::vector<int> checked_ids(const char* what, const Whole<T>& ids, Index count, Index below) {
+std::vector<int> checked_ids(const char* what, const ContiguousArray<T>& ids, Index count, Index below) {
     if (static_cast<Index>(ids.size()) != count) refuse(std::string(what) + " should be " + std::to_string(count));
     std::vector<int> found(ids.size());
     for (std::size_t i = 0; i < ids.size(); ++i) {

@@ -26,11 +26,11 @@ enum class Score {
 struct LookNetwork {
     Score score;
     float scale;
-    Matrix query;             // of token and state, or of the state alone; none where the state is the query
+    Matrix query;              // of token and state, or of the state alone; none where the state is the query
     const float* query_bias;
     const float* v;
-    int query_size;           // not padded
-    bool sees_token;          // the query is a product of the token too
+    int query_size;            // not padded
+    bool sees_token;           // the query is a product of the token too
     Index token, state, seen;  // where the parts of a row begin; token: -1 where it is not there
     Index stride;
 };

@@ -183,7 +183,8 @@ void recurrence(bool backward, const std::string& mode, int input_size, int hidd
     const Cell cell = cell_named(mode);
     const bool projected = hidden != output_size;
     if (hidden < 1 || output_size < 1 || (projected && cell != Cell::lstm)) refuse("hidden", "does not fit");
-    if (input_size < 0) refuse("input_size", "should not be below zero");
+    if (hidden > kMostSize || output_size > kMostSize) refuse("hidden", "should be at most " + std::to_string(kMostSize));
+    if (input_size < 0 || input_size > kMostSize) refuse("input_size", "should be 0 to " + std::to_string(kMostSize));
     if (directions.empty() || directions.size() > 2) refuse("directions", "should be one or two");
     Request request{cell, input_size, hidden, output_size, checked_threads(threads),
                     offsets_of(batch_sizes, output), output, states, {}, backward};
@@ -205,7 +206,7 @@ using Bytes = nb::ndarray<std::uint8_t, nb::device::cpu, nb::c_contig>;
 // Without `d_query` the scores are written, with it read; `d_keys` and `d_v` are made both or not at all.
 void additive(const Floats& query, const Floats& keys, const Floats& v,
               const Bytes& padding,
-              const std::optional<Whole<std::int64_t>>& given_counts, Floats scores,
+              const std::optional<Ids>& given_counts, Floats scores,
               const std::optional<Floats>& d_query, const std::optional<Floats>& d_keys,
               const std::optional<Floats>& d_v, int threads) {
     if (query.ndim() != 3 || keys.ndim() != 3) refuse("query", "and keys should have three dimensions");
@@ -305,6 +306,7 @@ NB_MODULE(_kernels, m) {
     m.def("surprise", elman::surprise, nb::arg("logits").noconvert(), nb::arg("targets").noconvert(),
           nb::arg("losses").noconvert(),
           nb::arg("smoothing"), nb::arg("threads"), "The loss of each row; the logits become its gradient; see softmax.cpp.");
+    elman::note_main_thread();
     elman::bind_runtime(m);
     elman::bind_encoder(m);
     elman::bind_decoder(m);

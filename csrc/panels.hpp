@@ -22,7 +22,7 @@ struct Range {
     int begin, end;
 };
 
-ELMAN_INLINE Range part(int total, int index, int count) {
+ELMAN_INLINE Range share_of(int total, int index, int count) {
     return {static_cast<int>(static_cast<Index>(total) * index / count),
             static_cast<int>(static_cast<Index>(total) * (index + 1) / count)};
 }

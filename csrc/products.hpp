@@ -174,7 +174,7 @@ inline void copy_token(const StreamNetwork& network, int id, float* to) {
 template <class Write>
 ELMAN_INLINE void product(const Matrix& m, const Rows& in, int rows, const StreamScratch& scratch, int index, int count,
                           Write write) {
-    const Range mine = part(panel_count(m), index, count);
+    const Range mine = share_of(panel_count(m), index, count);
     for (int p = mine.begin; p < mine.end; ++p)
         for (int first = 0; first < rows; first += kStreamChunk) {
             const int some = rows - first < kStreamChunk ? rows - first : kStreamChunk, vectors = panel_vectors(m, p);

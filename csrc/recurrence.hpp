@@ -4,6 +4,8 @@
 // one after the other, N in all; step t has the rows offsets[t] ... offsets[t+1]-1, the longest sequences first.
 #pragma once
 
+#include <limits>
+
 #include "index.hpp"
 
 namespace elman {
@@ -54,8 +56,11 @@ struct Layer {
     Gradient<T> gradient[2];
 };
 
-// How many rows of weight_hh belong to a unit (G above), and how many blocks of H columns their gradients have (K).
+// How many rows of weight_hh belong to a unit (G above), and how many blocks of H columns their gradients have (K). As many
+// times a size that is allowed is still an int.
 constexpr int weight_blocks(Cell cell) { return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1; }
 constexpr int gradient_blocks(Cell cell) { return cell == Cell::lstm || cell == Cell::gru ? 4 : 1; }
+
+static_assert(gradient_blocks(Cell::lstm) * kMostSize <= std::numeric_limits<int>::max());
 
 }  // namespace elman

@@ -13,7 +13,7 @@ namespace elman {
 namespace {
 
 using States = nb::ndarray<const float, nb::ndim<2>, nb::device::cpu, nb::c_contig>;
-using Written = nb::ndarray<float, nb::ndim<2>, nb::device::cpu, nb::c_contig>;
+using OutputArray = nb::ndarray<float, nb::ndim<2>, nb::device::cpu, nb::c_contig>;
 
 // --- Making an engine -----------------------------------------------------------------------------------------------
 
@@ -31,8 +31,7 @@ std::shared_ptr<Engine> make_engine(const nb::dict& description) {
 Index checked_states(const Engine& engine, const States& states) {
     if (static_cast<Index>(states.shape(1)) != engine.state_size())
         refuse("a state should have " + std::to_string(engine.state_size()) + " numbers a row");
-    if (states.shape(0) == 0 || states.shape(0) > kMostRows) refuse("there should be 1 to 16777216 rows");
-    return static_cast<Index>(states.shape(0));
+    return checked_rows(states.shape(0));
 }
 
 // None where the engine has none.
@@ -54,8 +53,8 @@ void check_finite(const float* states, Index count) {
 }
 
 // What comes out is written to arrays of the caller's: to make them takes Python longer than a step.
-void step(const Engine& engine, const Ids& ids, const Ids& labels, const States& states, Written log_probs, Written after,
-          int threads) {
+void step(const Engine& engine, const Ids& ids, const Ids& labels, const States& states, OutputArray log_probs,
+          OutputArray after, int threads) {
     const Index rows = checked_states(engine, states);
     checked_threads(threads);
     const auto read = checked_ids("the ids", ids, rows, engine.vocabulary());
@@ -78,13 +77,13 @@ nb::tuple score(const Engine& engine, const Ids& inputs, const Ids& targets, con
     const auto steps = static_cast<Index>(inputs.shape(1));
     if (steps > kMostSteps) refuse("there should be " + std::to_string(kMostSteps) + " steps at most");
     const auto read = checked_ids("the inputs", inputs, rows * steps, engine.vocabulary());
-    const auto told = checked_ids("the targets", targets, rows * steps, engine.vocabulary());
+    const auto expected = checked_ids("the targets", targets, rows * steps, engine.vocabulary());
     const auto label = checked_labels(engine, labels, rows);
     std::vector<float> states(given.data(), given.data() + given.size());
     std::vector<double> log_probs(static_cast<std::size_t>(rows * steps));
     {
         nb::gil_scoped_release unlocked;
-        engine.score(static_cast<int>(rows), steps, read.data(), told.data(), or_null(label), states.data(),
+        engine.score(static_cast<int>(rows), steps, read.data(), expected.data(), or_null(label), states.data(),
                      log_probs.data(), threads);
         check_finite(states.data(), rows * engine.state_size());
     }
@@ -110,13 +109,13 @@ std::shared_ptr<Writing> write(std::shared_ptr<Engine> engine, std::vector<std::
 
 nb::ndarray<nb::numpy, int> advance(Writing& writing, int steps) {
     if (steps < 1 || steps > 1 << 16) refuse("steps should be 1 to 65536");
-    std::vector<int> told;
+    std::vector<int> written;
     {
         nb::gil_scoped_release unlocked;
-        told = writing.advance(steps);
+        written = writing.advance(steps);
     }
-    const auto rows = static_cast<std::size_t>(writing.rows()), count = told.size() / rows;
-    return to_python(std::move(told), {count, rows});
+    const auto rows = static_cast<std::size_t>(writing.rows()), count = written.size() / rows;
+    return to_python(std::move(written), {count, rows});
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace elman {
 
 struct Sampling {
     double temperature = 1;  // 0: the likeliest id
-    Index top_k = 0;          // 0: all
+    Index top_k = 0;         // 0: all
     double top_p = 1;        // 1: all
     double repetition_penalty = 1;  // 1: none
     std::uint64_t seed = 0;

@@ -122,7 +122,7 @@ void run_layer(const LayerStep& step, const StreamScratch& scratch, int index, i
     const int rows = step.work.rows;
     const Rows input = rows_for(layer.input, step.below(), step.below_stride(), rows, scratch, 0);
     const Rows hidden = rows_for(layer.hidden, step.h, step.network.output, rows, scratch, 1);
-    const Range mine = part(panel_count(layer.hidden), index, count);
+    const Range mine = share_of(panel_count(layer.hidden), index, count);
     const int together = rows < kStreamChunk ? kStreamChunk / rows : 1;  // panels
     const int groups = (mine.end - mine.begin + together - 1) / together;
     for (int i = 0; i < groups; ++i) {

@@ -50,7 +50,8 @@ void find(void* torch, const char* name, Function& function) {
 
 OpenMP find_openmp() {
     OpenMP openmp;
-    if (std::getenv("ELMAN_OWN_THREADS")) return openmp;
+    const char* own = std::getenv("ELMAN_OWN_THREADS");
+    if (own && *own && std::string(own) != "0") return openmp;
 #if defined(__linux__)
     void* torch = dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_NOW);
     if (!torch) return openmp;
@@ -126,8 +127,13 @@ Pool& own_pool() {
 // --- Forks ----------------------------------------------------------------------------------------------------------
 
 bool forked = false;
+unsigned long main_thread = 0;  // Python's
+
 #if defined(__unix__) || defined(__APPLE__)
-[[maybe_unused]] const int watched = pthread_atfork(nullptr, nullptr, [] { forked = true; });
+[[maybe_unused]] const int watched = pthread_atfork(nullptr, nullptr, [] {
+    forked = true;
+    main_thread = PyThread_get_thread_ident();  // the one that forked is all that the new process has
+});
 #endif
 
 double seconds() {
@@ -151,9 +157,17 @@ void parallel(int threads, void (*body)(int, int, void*), void* data) {
 
 const char* thread_library() { return openmp().found() ? openmp().path.c_str() : "std::thread"; }
 
+void note_main_thread() {
+    const nanobind::object thread = nanobind::module_::import_("threading").attr("main_thread")();
+    main_thread = nanobind::cast<unsigned long>(thread.attr("ident"));
+}
+
+Interrupt::Interrupt() : asks_(PyThread_get_thread_ident() == main_thread) {}
+
 void Interrupt::ask() {
     constexpr double kInterval = 0.1;
     work_ = 0;
+    if (!asks_) return;
     const double now = seconds();
     if (now < next_) return;
     const bool first = next_ == 0;
@@ -161,6 +175,14 @@ void Interrupt::ask() {
     if (first) return;
     const nanobind::gil_scoped_acquire locked;
     if (PyErr_CheckSignals() != 0) __atomic_store_n(&stops_, true, __ATOMIC_RELAXED);
+}
+
+void Interrupt::end(int index, int count) {
+    ended_.fetch_add(1, std::memory_order_relaxed);
+    while (index == 0 && asks_ && ended_.load(std::memory_order_relaxed) < count) {
+        std::this_thread::yield();
+        ask();
+    }
 }
 
 void Interrupt::check() const {

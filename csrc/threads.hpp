@@ -6,6 +6,8 @@
 // environment, the kernels have a pool of their own.
 #pragma once
 
+#include <atomic>
+
 #include "index.hpp"
 
 namespace elman {
@@ -24,15 +26,25 @@ void parallel(int threads, Body& body) {
 // Whose threads these are, for `elman doctor`.
 const char* thread_library();
 
-// Lets Ctrl-C, and whatever else Python does at a signal, end a call that takes long. Python's lock is not held meanwhile.
+// Called once, when the module is imported: notes which thread Python's signals come to.
+void note_main_thread();
+
+// Lets Ctrl-C, and whatever else Python does at a signal, end a call that takes long. Python's lock is not held meanwhile, and
+// is asked for on Python's main thread alone: no other sees a signal. It is made on the caller's thread.
 class Interrupt {
   public:
+    Interrupt();
+
     // Asked again and again by the members of a region: whether to give up what they do. `work` is about as many products as
     // are to come until it is asked again. The caller's thread asks Python now and then, the others see what it found.
     __attribute__((always_inline)) bool stops(int index, Index work) {
         if (index == 0 && (work_ += work) >= kWork) ask();
         return __atomic_load_n(&stops_, __ATOMIC_RELAXED);
     }
+
+    // The last thing that each member does where none waits for another: the caller's thread, which may have had the least to
+    // do or nothing at all, goes on asking until all have come here.
+    void end(int index, int count);
 
     // After the region: throws what Python raised, if it did.
     void check() const;
@@ -42,7 +54,9 @@ class Interrupt {
     void ask();
 
     alignas(64) bool stops_ = false;
+    const bool asks_;  // whether the caller's is the main thread
     alignas(64) Index work_ = 0;
+    std::atomic<int> ended_{0};
     double next_ = 0;  // when to ask again; 0 before the clock was first read
 };
 

@@ -9,8 +9,6 @@
 namespace elman {
 namespace {
 
-constexpr Index kStepWork = 1 << 16;  // products of a step, of a small network
-
 // How many ids all prompts begin with, short of any prompt's last.
 Index shared_length(const std::vector<std::vector<int>>& prompts) {
     std::size_t shared = prompts.front().size() - 1;
@@ -30,9 +28,9 @@ void check(const Engine& engine, const WritingRequest& request) {
                                             std::to_string(engine.vocabulary() - 1) + ", the vocabulary, not " +
                                             std::to_string(id));
     };
-    constexpr std::size_t kMostRows = 1u << 24;
     if (request.prompts.empty()) throw std::invalid_argument("there is no prompt to continue");
-    if (request.prompts.size() > kMostRows) throw std::invalid_argument("there should be 16777216 prompts at most");
+    if (static_cast<Index>(request.prompts.size()) > kMostRows)
+        throw std::invalid_argument("there should be " + std::to_string(kMostRows) + " prompts at most");
     for (const auto& prompt : request.prompts) {
         if (prompt.empty()) throw std::invalid_argument("a prompt is empty");
         within(prompt, "the ids of a prompt");
@@ -84,7 +82,7 @@ void Writing::read_shared() {
     auto body = [&](int index, int count) {
         for (Index t = 0; t < shared; ++t) {
             if (index == 0) stream_.ids()[0] = ids[t];
-            if (stream_.wait(count, interrupt.stops(index, kStepWork))) return;
+            if (stream_.wait(count, interrupt.stops(index, engine_->bytes()))) return;
             stream_.step(index, count);
             stream_.turn(index);
         }
@@ -120,7 +118,7 @@ void Writing::choose(int index, int count) {
 
 // The step is done: hand the new ids out, and take rows that have ended away.
 void Writing::take() {
-    int* told = told_.data() + static_cast<Index>(steps_told_) * rows();
+    int* ids = written_ids_.data() + static_cast<Index>(steps_done_) * rows();
     bool any = false, some_ended = false;
     for (std::size_t place = 0; writes_ && place < active_.size(); ++place) {
         const auto row = static_cast<std::size_t>(active_[place]);
@@ -129,7 +127,7 @@ void Writing::take() {
         if (id < 0) {
             failure_ = id;
             done_ = true;
-            std::fill_n(told, rows(), -1);
+            std::fill_n(ids, rows(), -1);
             return;
         }
         ++written_[row];
@@ -138,13 +136,13 @@ void Writing::take() {
         if (stops_[static_cast<std::size_t>(id)]) {
             ended_[row] = 1;
         } else {
-            told[row] = id;
+            ids[row] = id;
             any = true;
             ended_[row] = written_[row] == request_.length;
         }
         some_ended = some_ended || ended_[row];
     }
-    if (any) ++steps_told_;
+    if (any) ++steps_done_;
     ++read_;
     stream_.turn(0);
     if (some_ended) drop_ended();
@@ -178,9 +176,10 @@ void Writing::end(int row) {
 }
 
 void Writing::advance_in_region(int steps, Interrupt& interrupt, int index, int count) {
-    while (!done_ && steps_told_ < steps) {
+    while (!done_ && steps_done_ < steps) {
         // Asked before the step, in which all threads wait for each other: after it the first may be ahead, in `take`.
         const bool writes = writes_, many = active_.size() > 1;
+        const Index work = engine_->bytes() * stream_.rows();
         stream_.step(index, count);
         if (writes) {
             stream_.logits(stream_.top(), stream_.rows(), index, count);
@@ -189,20 +188,19 @@ void Writing::advance_in_region(int steps, Interrupt& interrupt, int index, int 
             if (many) stream_.wait(count);
         }
         if (index == 0) take();
-        if (stream_.wait(count, interrupt.stops(index, kStepWork))) return;
+        if (stream_.wait(count, interrupt.stops(index, work))) return;
     }
 }
 
 // All that a call needs, before its region: what throws there ends the program.
 void Writing::make_room(int steps) {
-    told_.assign(static_cast<std::size_t>(steps) * static_cast<std::size_t>(rows()), -1);
+    written_ids_.resize(static_cast<std::size_t>(std::max(steps, steps_done_)) * static_cast<std::size_t>(rows()), -1);
     places_.reserve(active_.size());
     for (Seen& seen : seen_) seen.make_room(static_cast<std::size_t>(steps) + 1);  // and one that ends the row
 }
 
 std::vector<int> Writing::advance(int steps) {
     const auto lock = alone();
-    steps_told_ = 0;
     make_room(steps);
     if (!done_) {
         if (!begun_) read_shared();
@@ -212,12 +210,20 @@ std::vector<int> Writing::advance(int steps) {
         parallel(engine_->threads_for(static_cast<int>(active_.size()), threads_), body);
         interrupt.check();
     }
-    told_.resize(static_cast<std::size_t>(steps_told_) * static_cast<std::size_t>(rows()));
-    if (told_.empty() && failure_ == Sampler::kNothingLeft)
+    if (steps_done_ == 0 && failure_ == Sampler::kNothingLeft)
         throw std::invalid_argument("every id is suppressed, so nothing can come next: suppress fewer");
-    if (told_.empty() && failure_ == Sampler::kNotFinite)
+    if (steps_done_ == 0 && failure_ == Sampler::kNotFinite)
         throw std::runtime_error("the model's logits are not finite numbers, so nothing can be chosen from them");
-    return std::move(told_);
+    return handed_out(std::min(steps, steps_done_));
+}
+
+// The first steps' ids; what an interrupted call made besides is kept.
+std::vector<int> Writing::handed_out(int steps) {
+    const auto end = written_ids_.begin() + static_cast<Index>(steps) * rows();
+    std::vector<int> ids(written_ids_.begin(), end);
+    written_ids_.erase(written_ids_.begin(), end);
+    steps_done_ -= steps;
+    return ids;
 }
 
 }  // namespace elman

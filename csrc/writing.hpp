@@ -27,7 +27,8 @@ class Writing {
 
     // Go on until `steps` steps have given new ids, or all rows have ended. The new ids are steps x rows, -1 where a row has
     // none. Failures are told by the first call that has nothing else to tell: std::invalid_argument where every id is
-    // suppressed, std::runtime_error where logits are not finite. One thread at a time: std::runtime_error for a second.
+    // suppressed, std::runtime_error where logits are not finite. What a call made that a signal ended comes first in the
+    // next. One thread at a time: std::runtime_error for a second.
     std::vector<int> advance(int steps);
 
     void end(int row);  // it gets no more ids; one thread at a time, likewise
@@ -42,6 +43,7 @@ class Writing {
     void choose(int index, int count);
     void take();
     void drop_ended();
+    std::vector<int> handed_out(int steps);
 
     std::shared_ptr<const Engine> engine_;
     WritingRequest request_;
@@ -52,15 +54,15 @@ class Writing {
     std::vector<Seen> seen_;               // of each row; empty without a penalty
     std::vector<int> active_;              // rows that have not ended, in the order of the stream
     std::vector<int> places_;              // of those that go on; memory of `drop_ended`
-    std::vector<Index> written_;            // new ids of each row
+    std::vector<Index> written_;           // new ids of each row
     std::vector<int> last_, chosen_;       // of each row; of each place in the stream
     std::vector<char> ended_;              // of each row
-    Index read_ = 0;                        // ids that every row has read
+    Index read_ = 0;                       // ids that every row has read
     bool begun_ = false, writes_ = false;  // whether a row gets a new id from the step under way
     bool done_ = false;
     int failure_ = 0;
-    std::vector<int> told_;                // of this call: steps x rows
-    int steps_told_ = 0;
+    std::vector<int> written_ids_;         // that were not handed out yet: steps x rows
+    int steps_done_ = 0;
     std::mutex busy_;
 };
 

@@ -45,7 +45,7 @@ def write_python(out: Path, settings: list[str]) -> None:
     from elman.decode import Sampling
     from elman.tasks import fit, load
 
-    typer.echo("A character model learns to write Python, from the standard library's own source.\n")
+    typer.echo("A character model learns to write Python, from the standard library's own source.\n", err=True)
     report = fit("lm", "demo", out=out, settings=settings, force=True)
     show_report(report)
     model = load(out)

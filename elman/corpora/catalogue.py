@@ -71,6 +71,8 @@ def find_file(entry: Corpus, file: CorpusFile, data_dir: Path | str | None = Non
 def export(name: str, out: Path | str, data_dir: Path | str | None = None) -> list[Path]:
     """Copy the files of a corpus into the folder `out`; the files written. Others that are there stay as they are."""
     out = Path(out)
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out} is no folder: name another place with --out")
     copies: list[tuple[Path, Path]] = []
     for paths in locate(name, data_dir).values():
         base = Path(os.path.commonpath([path.parent for path in paths]))

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from operator import index
 
 from elman.errors import UserError
 
@@ -33,6 +34,8 @@ class Beam:
     block_ngrams: int = 0
 
     def __post_init__(self) -> None:
+        for number in (self.size, self.length, self.n_best, self.min_length, self.block_ngrams):
+            index(number)  # a fraction is no number of anything, and NaN is within every bound
         if self.size < 1:
             raise UserError(f"size must be the number of hypotheses to follow, 1 or more, not {self.size}")
         if self.length < 1:

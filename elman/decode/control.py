@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import index
 
 from elman.errors import UserError
 
@@ -27,6 +28,9 @@ class Control:
     def __post_init__(self) -> None:
         if not all((*self.require, *self.forbid)):
             raise UserError("a phrase to require or to forbid has at least one id: leave the empty one out")
+        for phrase in (self.prefix, *self.require, *self.forbid):
+            for one in phrase:
+                index(one)
 
     @property
     def free(self) -> bool:

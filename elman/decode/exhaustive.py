@@ -3,6 +3,7 @@
 Only for tiny vocabularies and lengths, since there are V**length sequences.
 """
 
+from operator import index
 from typing import NamedTuple
 
 import torch
@@ -48,11 +49,14 @@ def exhaustive(
     >>> [(ids, round(log_prob, 3)) for ids, log_prob in exhaustive(Coin(), start_id=0, length=2)]
     [([1, 1], -0.575), ([0, 1], -1.674), ([1, 0], -1.674), ([0, 0], -2.773)]
     """
+    length, limit = index(length), index(limit)
     if length < 1:
         raise UserError(f"length must be the number of ids of a sequence, 1 or more, not {length}")
     state = model.select(model.start(row + 1), torch.tensor([row])) if row else model.start(1)
     logits, state = model.step(torch.tensor([start_id]), state)  # 1 x V
     size = logits.shape[-1]
+    if stop_id is not None and not 0 <= index(stop_id) < size:
+        raise UserError(f"stop_id must be one of the {size} ids, from 0 to {size - 1}, not {stop_id}")
     if size**length > limit:
         raise UserError(
             f"{size} ids at {length} places make {size} to the power of {length} sequences, more than the limit of "

@@ -47,6 +47,7 @@ def generate(
     [{0: 2}, {0: 3}, {0: 4, 1: 6}, {1: 7}]
     """
     length, first_stream = index(length), index(first_stream)  # a fraction would never be reached
+    stops = frozenset(map(index, stop_ids))
     if length < 0:
         raise UserError(f"length must be the number of ids to generate, 0 or more, not {length}")
     if first_stream < 0:
@@ -56,7 +57,7 @@ def generate(
         return iter(())
     sampler = _Sampler(sampling, begun, suppress, first_stream)
     shared = _shared_length(begun) if same_start else 0
-    return _steps(model, begun, shared, length, sampler, frozenset(stop_ids), stop_when or (lambda row: False))
+    return _steps(model, begun, shared, length, sampler, stops, stop_when or (lambda row: False))
 
 
 @torch.no_grad()

@@ -7,6 +7,7 @@ log p(x | y) of one that translates back and log p(y) of a language model this i
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
 
 import numpy as np
 
@@ -61,6 +62,7 @@ def tune(
     >>> tuned.quality, rerank(sentences, tuned.weights)
     (2, [1, 1])
     """
+    rounds, restarts, points = index(rounds), index(restarts), index(points)
     if rounds < 1 or restarts < 0 or points < 1:
         raise UserError("tuning needs at least 1 round, 0 restarts and 1 point a line")
     names = list(start)

@@ -7,6 +7,7 @@ depends on the logits and the random number alone, not on a device or a sorting 
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
+from operator import index
 
 import torch
 from torch import Tensor
@@ -37,6 +38,7 @@ class Sampling:
     seed: int | None = 0
 
     def __post_init__(self) -> None:
+        index(self.top_k)  # a fraction is no number of ids
         if not 0 <= self.temperature < math.inf:
             raise UserError(f"temperature must be 0 (the likeliest) or a number above it, not {self.temperature}")
         if self.top_k < 0:
@@ -47,7 +49,7 @@ class Sampling:
             raise UserError(
                 f"repetition_penalty must be a number above 0 (1 turns it off), not {self.repetition_penalty}"
             )
-        if self.seed is not None and not 0 <= self.seed < 2**64:
+        if self.seed is not None and not 0 <= index(self.seed) < 2**64:
             raise UserError(f"seed must be an integer from 0 to 2**64 - 1, not {self.seed}")
 
     @property

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
+from operator import index
 from typing import Generic
 
 import numpy as np
@@ -59,8 +60,11 @@ def beam_search(
     >>> second.ids, second.finished
     ([], True)
     """
-    if rows < 1:
+    if index(rows) < 0:
+        raise UserError(f"rows must be the number of the model's rows, 0 or more, not {rows}")
+    if rows == 0:
         return []
+    stop_id = index(stop_id)
     limits = _limits(beam, rows, lengths)
     controls = Control() if controls is None else controls
     asked = [controls] * rows if isinstance(controls, Control) else list(controls)

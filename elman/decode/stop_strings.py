@@ -27,6 +27,8 @@ class StopStrings:
 
     def __init__(self, stops: Iterable[str]) -> None:
         self.stops = (stops,) if isinstance(stops, str) else tuple(stops)
+        if not all(isinstance(stop, str) for stop in self.stops):
+            raise TypeError(f"stop strings are texts, not {self.stops!r}")
         if "" in self.stops:
             raise UserError("a stop string must have at least one character: leave the empty one out")
         self.stopped = False

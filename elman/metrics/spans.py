@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from elman.errors import UserError
 from elman.metrics.classification import Score, macro_f1, pooled, score_table
@@ -114,6 +114,8 @@ def convert(tags: Sequence[str], scheme: Scheme) -> list[str]:
     >>> convert(["I-PER", "I-PER", "O", "I-LOC"], "BIOES")
     ['B-PER', 'E-PER', 'O', 'S-LOC']
     """
+    if scheme not in get_args(Scheme):
+        raise UserError(f"there is no scheme {scheme!r}: take one of {', '.join(get_args(Scheme))}")
     return write_tags(read_spans(tags), len(tags), scheme)
 
 

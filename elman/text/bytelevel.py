@@ -31,6 +31,7 @@ class BytePieces(Tokenizer):
 
     def unknown(self, text: str) -> list[str]:
         """Nothing is unknown."""
+        self._ready(text)  # which takes texts only
         return []
 
 

@@ -39,7 +39,7 @@ class RunLog:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """The records of a log; a last line that a kill cut in half is left out."""
+    """The records of a log, up to the first line that is none, as a last one that a kill cut in half is."""
     if not path.exists():
         return []
     records = []

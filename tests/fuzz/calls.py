@@ -50,21 +50,36 @@ VALUES: dict[str, Any] = {
     "tensor": torch.zeros(2, 2),
     "class": dict,
 }
-EACH = 5
-"""Values tried for each argument."""
-FAMILIES = {
-    "any": tuple(VALUES),
-    "count": ("negative", "zero", "half", "nan", "infinite", "huge", "true", "integer", "text", "none", "empty"),
-    "share": ("negative", "half", "nan", "infinite", "huge", "true", "integer", "text", "none", "empty"),
-    "size": ("negative", "zero", "half", "nan", "infinite", "true", "integer", "text", "none", "empty"),
-    "line": ("no-text", "surrogate", "nul", "text"),
-    "tags": ("no-text", "surrogate", "nul", "empty", "texts", "none", "zero", "text"),
-    "texts": ("no-text", "surrogate", "nul", "empty", "texts", "none", "zero", "nones", "text", "bytes"),
-    "ids": ("empty", "numbers", "fractions", "nested", "array", "none", "zero", "text", "texts"),
-    "numbers": ("empty", "numbers", "fractions", "array", "none", "text", "infinite", "nested"),
+WRONG = {
+    "any": "negative zero half nan infinite huge large true nones numbers fractions nested bytes array integer tensor "
+    "class",
+    "tensor": "text no-text surrogate nul negative zero half nan infinite huge large true empty nones numbers "
+    "fractions nested texts mapping bytes path class",
+    "count": "negative half nan infinite integer text empty",
+    "real": "text empty texts nones mapping",
+    "share": "negative nan infinite integer text empty",
+    "size": "negative half nan infinite integer text empty",
+    "line": "surrogate nul text",
+    "sequence": "none zero half nan",
+    "texts": "none zero half nones bytes",
+    "ids": "text texts fractions half",
+    "numbers": "none text infinite nested",
 }
-"""What may be mistaken for what. Where a signature asks for tensors or numbers, nobody gives a class; what a user
-holds in hand, a name, a text, a folder, is tried with everything."""
+"""What no argument of a kind can be, so that the call has to be refused."""
+ODD = {
+    "any": "none text no-text surrogate nul empty texts mapping path",
+    "tensor": "none array tensor",
+    "count": "zero huge true none",
+    "real": "negative zero half infinite huge",
+    "share": "half huge true none",
+    "size": "zero true none",
+    "line": "no-text",
+    "sequence": "no-text surrogate empty texts",
+    "texts": "no-text surrogate nul empty texts text",
+    "ids": "empty numbers array zero",
+    "numbers": "empty numbers fractions array",
+}
+"""What may be right, by the argument: where it is, the answer is of the type that a right call's has."""
 COIN = ((0.25, 0.75), (0.5, 0.5))
 PREDICTED = (["a", "b", "a"], ["a", "b", "b"])
 
@@ -89,25 +104,31 @@ def targets() -> dict[str, Target]:
 
 
 def cases() -> list[Call]:
-    """All of them."""
+    """All of them: of each argument four values that are wrong and one that is odd."""
     found = []
     for name, target in targets().items():
         for argument in ARGUMENTS[name].split():
-            argument, _, family = argument.partition(":")
-            values = FAMILIES[family or "any"]
-            for value in random.Random(f"{name} {argument}").sample(values, min(EACH, len(values))):
-                found.append(
-                    Call(f"{name}-{argument}-{value}", _call(target, argument, VALUES[value]), as_torch=target.as_torch)
-                )
+            argument, _, kind = argument.partition(":")
+            chance = random.Random(f"{name} {argument}")
+            wrong, odd = WRONG[kind or "any"].split(), ODD[kind or "any"].split()
+            tried = [*chance.sample(wrong, min(4, len(wrong))), chance.choice(odd)]
+            found += [_case(target, f"{name}-{argument}-{value}", argument, value, value in wrong) for value in tried]
     return found
 
 
-def _call(target: Target, argument: str, value: Any) -> Callable[[Place], object]:
+def _case(target: Target, name: str, argument: str, value: str, refused: bool) -> Call:
     def call(place: Place) -> object:
-        made = target.function(place)(**{**target.arguments(place), argument: value})
-        return list(made) if hasattr(made, "__next__") else made
+        return _made(target, place, **{argument: VALUES[value]})
 
-    return call
+    def like(place: Place) -> object:
+        return _made(target, place)
+
+    return Call(name, call, like, refused=refused, as_torch=target.as_torch)
+
+
+def _made(target: Target, place: Place, **given: Any) -> object:
+    made = target.function(place)(**{**target.arguments(place), **given})
+    return list(made) if hasattr(made, "__next__") else made
 
 
 def _tasks() -> dict[str, Target]:
@@ -142,7 +163,7 @@ def _tasks() -> dict[str, Target]:
             "reporter": quiet(),
         },
     )
-    found["corpus"] = of(catalogue.info, name="python")
+    found["corpus"] = of(catalogue.info, name="names")
     return found
 
 
@@ -202,12 +223,15 @@ def _decoding() -> dict[str, Target]:
         "generate-ids": of(decode.generate, model=coin, prompts=[[1]], length=2, sampling=Sampling(seed=1)),
         "forced": of(decode.forced_log_probs, model=coin, texts=[[1, 1]], **ids),
         "next-ids": of(
-            decode.next_ids, logits=torch.zeros(1, 3), sampling=Sampling(), seen=None, uniforms=torch.zeros(1)
+            decode.next_ids,
+            logits=torch.zeros(1, 3),
+            sampling=Sampling(),
+            seen=None,
+            uniforms=torch.zeros(1),
+            as_torch=True,
         ),
-        "uniform": of(decode.uniform, seed=1, stream=0, step=0),
         "rerank": of(decode.rerank, features=features, weights={"a": 1.0}),
         "tune": of(decode.tune, features=features, quality=lambda chosen: sum(chosen), start={"a": 1.0, "b": 0.0}),
-        "ensemble": of(decode.Ensemble, models=[coin]),
         "draw": Target(
             lambda place: draw_alignment,
             lambda place: {"weights": np.eye(2), "source": "ab", "target": "ab", "path": Path(f"{place.out}.png")},
@@ -289,8 +313,8 @@ ARGUMENTS = {
     "exhaustive-model": "prompt length:count label",
     "classify": "texts",
     "tag": "text",
-    "tag-tokens": "tokens",
-    "translate": "texts beam:count n_best:count prefix require forbid length_power:share alignments",
+    "tag-tokens": "tokens:texts",
+    "translate": "texts beam:count n_best:count prefix require forbid length_power:real",
     "align": "source target",
     "tree": "text beam:count",
     "translate-log-probs": "pairs",
@@ -301,56 +325,53 @@ ARGUMENTS = {
     "load-tokenizer": "path",
     "from-json": "text",
     "sampling": "temperature:share top_k:count top_p:share repetition_penalty:share seed:count",
-    "beam": "size:count length:count n_best:count length_power:share min_length:count coverage:share "
-    "block_ngrams:count",
+    "beam": "size:count length:count n_best:count length_power:real min_length:count coverage:share block_ngrams:count",
     "control": "prefix:ids require:ids forbid:ids",
     "stop-strings": "stops:texts",
-    "beam-search": "rows:count stop_id:count lengths:ids source_lengths:ids",
+    "beam-search": "rows:count stop_id:count lengths:ids",
     "exhaustive": "length:count stop_id:count limit:count",
-    "generate-ids": "prompts:ids length:count stop_ids:ids suppress:size start_id:count first_stream:size",
+    "generate-ids": "prompts:ids length:count stop_ids:ids suppress:ids first_stream:size",
     "forced": "texts:ids stop_id:count",
-    "next-ids": "suppress:size",
-    "uniform": "seed:size",
+    "next-ids": "suppress:ids",
     "rerank": "features:numbers",
     "tune": "features:numbers rounds:count restarts:count points:count seed:count",
-    "ensemble": "models:texts",
     "draw": "source:texts target:texts",
-    "confusion": "gold:texts predicted:texts labels:texts",
+    "confusion": "gold:sequence predicted:sequence labels:sequence",
     "multilabel": "gold:texts predicted:texts",
     "calibration": "confidences:numbers right:numbers bins:count",
-    "edit-distance": "one:texts other:texts",
+    "edit-distance": "one:sequence other:sequence",
     "edit-scores": "hypotheses:texts references:texts",
     "bleu": "hypotheses:texts references:texts order:size",
     "corpus-scores": "hypotheses:texts references:texts",
-    "perplexity": "nats:share",
-    "bits": "nats:share",
+    "perplexity": "nats:real",
+    "bits": "nats:real",
     "span-scores": "gold:texts predicted:texts",
     "tag-scores": "words:texts gold:texts predicted:texts",
-    "read-spans": "tags:tags",
-    "convert": "tags:tags scheme",
+    "read-spans": "tags:sequence",
+    "convert": "tags:sequence scheme",
     "detect-scheme": "sequences:texts",
     "kneser-ney": "ids:ids vocab_size:count order:size",
     "hard-alignment": "weights:numbers",
     "from-pharaoh": "line:line",
-    "nearest": "sources:texts targets:texts",
-    "most-frequent": "texts:texts labels:texts",
+    "nearest": "sources:texts targets:sequence",
+    "most-frequent": "labels:sequence",
     **{
         f"{name}-made": "input_size:count hidden_size:count num_layers:size dropout:share weight_dropout:share"
         for name in ("RNN", "LSTM", "GRU")
     },
-    **{f"{name}-called": "input hx" for name in ("RNN", "LSTM", "GRU")},
+    **{f"{name}-called": "input:tensor hx:tensor" for name in ("RNN", "LSTM", "GRU")},
     "recurrent-made": "cell input_size:count hidden_size:count num_layers:size merge dropout:share connections "
     "proj_size:count",
-    "recurrent-called": "input",
+    "recurrent-called": "input:tensor",
     "crf-made": "tags:count",
-    "crf-called": "emissions tags lengths",
-    "crf-best": "emissions lengths",
+    "crf-called": "emissions:tensor tags:tensor lengths:tensor",
+    "crf-best": "emissions:tensor lengths:tensor",
     "softmax-made": "hidden_size:count vocab_size:count",
-    "softmax-loss": "hidden targets",
+    "softmax-loss": "hidden:tensor targets:tensor",
     "locked-dropout": "p:share",
     "embedding-dropout": "p:share",
     "window": "embedding_size:count window:count hidden_size:count dropout:share",
-    "initialise": "how forget_bias:share",
-    "forbidden": "tags:tags",
+    "initialise": "how forget_bias:real",
+    "forbidden": "tags:sequence",
 }
 """Of each the arguments that are tried."""

@@ -27,10 +27,13 @@ class Case:
     name: str
     make: Callable[["Place"], Command]
     refused: bool = True
+    works: bool = False
+    """It has to work, since what is wrong is not needed."""
     mentions: tuple[str, ...] = ()
     """What the sentence has to name."""
     fails: bool = False
-    """It may also be the work that fails, with exit code 1, after it has begun."""
+    """It asks for a size that may be too large for the machine: the work may also fail, with exit code 1, after it
+    has begun, and take much memory."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,9 @@ class Call:
 
     name: str
     call: Callable[["Place"], object]
-    refused: bool = False
+    like: Callable[["Place"], object]
+    """The same call when it is right: an answer to a wrong one is of the type of its answer."""
+    refused: bool = True
     as_torch: bool = False
     """PyTorch's own errors are an answer too, since the layer stands in the place of one of PyTorch's."""
 

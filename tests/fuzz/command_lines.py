@@ -15,13 +15,16 @@ Line = Callable[[Place], list[str]]
 
 NUMBERS = ("x", "", "1.5.1", "--", "１x", "0x10", "1e", "None", "[1]", "1 2")
 """That no integer and no fraction is written as."""
-INTEGERS = ("-1", "0", "-9223372036854775809", "99999999999999999999999", "18446744073709551616", "2147483648")
-FRACTIONS = ("nan", "inf", "-inf", "-1", "1e999", "1e-320", "0", "-0.0")
+INTEGERS = ("0", "1")
+NEGATIVE = ("-1", "-9223372036854775809")
+HUGE = ("99999999999999999999999", "18446744073709551616", "2147483648")
+FRACTIONS = ("1e-320", "0", "-0.0")
+NO_FRACTIONS = ("nan", "inf", "-inf", "-1", "1e999")
 TEXTS = ("", " ", "=", "a=b=c", "x" * 5000, "\U0001f600é", "\udcff\udc80", "none", "[", "\x1b[31m", "%s{0}", "-1")
 PATHS = (
     "",
     ".",
-    "*",
+    "*.txt",
     "there.txt",
     "x" * 300,
     "no/such/place",
@@ -29,8 +32,8 @@ PATHS = (
     "/dev/null/x",
     "\udcff",
     "~nobody/x",
-    "a\nb",
-    "-x",
+    "two\nlines",
+    "-dashed",
 )
 NONE = (
     ["trian"],
@@ -51,6 +54,10 @@ BENCHES = ("layers", "streaming", "prediction", "decoding")
 LONG = {"--length", "--seconds"}
 """Options whose large values are right, and only take long."""
 READ = {"--train", "--dev", "--test", "--channel", "--lm", "--ensemble", "--data-dir"}
+NO_PLACE = ("x" * 300, "/dev/null", "/dev/null/x")
+"""Where nothing can be written."""
+CHOSEN = {"--set", "--vary", "--channel-weights", "--on-error", "--label"}
+"""Options that take texts of a form that none of ours has."""
 
 
 def lines() -> dict[str, Line]:
@@ -153,7 +160,7 @@ def _options(name: str, line: Line) -> Iterator[Case]:
         option = parameter.opts[0]
         slug = f"{name.replace(' ', '-')}{option.replace('--', '-')}"
         yield Case(f"{slug}-misspelt", _with(line, _misspelt(option), "1"))
-        yield Case(f"{slug}-single-dash", _with(line, option.removeprefix("-") + "9", "1"), refused=False)
+        yield Case(f"{slug}-single-dash", _with(line, option.removeprefix("-") + "9", "1"))
         if kind is bool:
             yield Case(f"{slug}-with-value", _with(line, f"{option}=maybe"))
             continue
@@ -161,7 +168,7 @@ def _options(name: str, line: Line) -> Iterator[Case]:
         for number, (value, refused) in enumerate(_values(kind, option)):
             if not refused and (name.startswith("bench") or name == "demo" or (option in LONG and len(value) > 3)):
                 continue
-            yield Case(f"{slug}-{number}", _with(line, option, value), refused=refused, fails=not refused)
+            yield Case(f"{slug}-{number}", _with(line, option, value), refused=refused, fails=value in HUGE)
 
 
 def _plain(kind: Any) -> type:
@@ -175,11 +182,14 @@ def _values(kind: type, option: str) -> Iterator[tuple[str, bool]]:
     """Values for an option, and whether every one of them has to be refused."""
     if kind in (int, float):
         yield from ((value, True) for value in NUMBERS)
-        yield from ((value, False) for value in (INTEGERS if kind is int else FRACTIONS))
+        yield from ((value, True) for value in (NEGATIVE if kind is int else NO_FRACTIONS))
+        yield from ((value, False) for value in ((*INTEGERS, *HUGE) if kind is int else FRACTIONS))
+    elif option in READ:  # none of them is there, but the folder that one is in
+        yield from ((value, option != "--data-dir" or value not in ("", ".")) for value in PATHS)
     elif kind is Path:
-        yield from ((value, option in READ and value in ("no/such/place", "/dev/null/x")) for value in PATHS)
+        yield from ((value, option == "--out" and value in NO_PLACE) for value in PATHS)
     else:
-        yield from ((value, False) for value in TEXTS)
+        yield from ((value, option in CHOSEN) for value in TEXTS)
 
 
 def _with(line: Line, *more: str) -> Callable[[Place], Command]:

@@ -20,6 +20,7 @@ from unittest.mock import patch
 
 from elman.cli.main import run
 from elman.errors import ElmanError
+from tests.fuzz.answers import unanswered
 from tests.fuzz.case import Call, Case, Command, Place
 from tests.fuzz.sentences import complaints
 from tests.fuzz.world import World, snapshot
@@ -63,7 +64,9 @@ def judge(case: Case, command: Command, ending: Ending, folder: Path) -> list[st
     if ending.megabytes > MEGABYTES and not case.fails:  # who asks for a large model gets one
         wrong.append(f"it took {ending.megabytes:,.0f} MB")
     if ending.code == 0 and not case.refused:
-        return wrong
+        return [*wrong, *unanswered(command, ending, folder)]
+    if case.works:
+        return [*wrong, f"exit code {ending.code}, and nothing that is needed was wrong"]
     if ending.code not in ((1, 2) if case.fails else (2,)):
         wrong.append(f"exit code {ending.code}")
     if ending.code == 2 and ending.out and command.arguments[0] != "predict":  # whose output is a stream
@@ -112,17 +115,20 @@ def check_call(case: Call, world: World, folder: Path) -> None:
     place = Place(world, folder, random.Random(case.name))
     allowed = (ElmanError, TypeError, ValueError, *((RuntimeError, AttributeError) if case.as_torch else ()))
     before = world.snapshot()
-    ended: BaseException | None = None
+    made, ended = None, None
     with contextlib.chdir(folder), warnings.catch_warnings(), _bounded() as used:
         warnings.simplefilter("ignore")
         try:
-            case.call(place)
+            made = case.call(place)
         except (Exception, TookTooLong) as error:
             ended = error
     assert world.snapshot() == before, "it changed the models or files that it was to read"
     assert used[0] <= MEGABYTES, f"it took {used[0]:,.0f} MB"
     if ended is None:
-        assert not case.refused, "it was not refused"
+        assert not case.refused, f"it was not refused, and answered {_short(repr(made))}"
+        right = case.like(Place(world, folder, random.Random(case.name)))
+        kinds = {type(right), *(map(type, right) if isinstance(right, list) else ())}  # one text has one answer
+        assert type(made) in kinds, f"it answered {_short(repr(made))}"
         return
     told = f"{type(ended).__name__}: {ended}"
     assert isinstance(ended, allowed), _short(told, 1500)

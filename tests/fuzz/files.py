@@ -32,7 +32,9 @@ ANY = {
     "zip": b"PK\x03\x04" + bytes(500),
 }
 """Contents that are wrong for every task, or may be."""
-REFUSED = {"binary", "latin-1", "utf-16", "utf-32", "empty", "blank-lines", "png", "zip", "surrogates", "overlong"}
+UNDECODABLE = {"binary", "latin-1", "utf-16", "utf-32", "surrogates", "overlong", "cut-letter", "png"}
+REFUSED = UNDECODABLE | {"empty", "blank-lines", "zip"}
+"""What nothing can be learnt from, nor scored."""
 
 ODD = {
     "bom": b"\xef\xbb\xbfone,two\nthree,four\n" * 20,
@@ -128,6 +130,29 @@ PAIRS = {
     "quotes": '"a\tb\n"c"\td"\n' * 20,
 }
 
+NOT_FOR = {
+    "lm": set(),
+    "classify": {"line-end", "one-byte", "one-line", "huge-line", "huge-words"},
+    "tag": {*ANY, *ODD} - {"one-line", "huge-words"},
+    "translate": {*ANY, *ODD},
+}
+"""Of the contents for every task those without the columns that one needs."""
+NO_RECORDS = {"broken", "array", "numbers", "null", "nested", "lacking", "no-fields", "deep", "deep-closed"}
+NO_TEXT = {"surrogate", "surrogate-key", "tokens", "fewer-tags", "no-tokens", "surrogate-tokens"}
+NO_RECORDS_OF = {
+    "lm": NO_RECORDS | NO_TEXT | {"text-tokens", "surrogate-pairs", "number-pairs"},
+    "classify": NO_RECORDS | NO_TEXT | {"text-tokens", "surrogate-pairs", "number-pairs", "surrogate-label"},
+    "tag": {*LINES} - {"no-tokens", "text-tokens"},
+    "translate": NO_RECORDS | NO_TEXT | {"surrogate-label", "surrogate-pairs"},
+}
+"""JSON without the fields that a task needs, or with something else in them."""
+NO_TABLE = {
+    "csv": {"header-only", "fewer-columns", "more-columns", "unclosed-quote", "stray-quote"},
+    "conll": {"one-column", "mixed-columns", "last-lacks", "only-comments", "only-docstarts", "blanks"},
+    "conllu": {"nine-columns", "only-ranges", "spaces"},
+    "tsv": {"one-column", "mixed"},
+}
+
 
 def cases() -> list[Case]:
     """All of them."""
@@ -137,14 +162,31 @@ def cases() -> list[Case]:
             if (task, use) == ("lm", "predict"):
                 continue
             for name, content in (ANY | ODD).items():
-                refused = name in REFUSED and not (use == "predict" and name in ("empty", "blank-lines", "utf-16"))
+                refused = name in (UNDECODABLE if use == "predict" else REFUSED | NOT_FOR[task])
+                refused |= task == "classify" and use in (
+                    "dev",
+                    "test",
+                    "evaluate",
+                )  # columns that were not learnt from
                 found.append(_case(task, use, name, SUFFIX[task], content, refused))
             found += _places(task, use)
             found += _packed(task, use)
+            if (task, use) == ("lm", "evaluate"):
+                continue  # the model is of running text, which everything is
             for suffix, kind in _formats(task).items():
                 for name, text in kind.items():
-                    found.append(_case(task, use, f"{suffix}-{name}", suffix, text.encode(), False))
+                    refused = _has_no_records(task, use, suffix, name)
+                    found.append(_case(task, use, f"{suffix}-{name}", suffix, text.encode(), refused))
     return [*found, *_parallel(), *_piped()]
+
+
+def _has_no_records(task: str, use: str, suffix: str, name: str) -> bool:
+    """Whether nothing of what a task needs is there, or not in every record."""
+    if use == "predict":
+        return suffix == "jsonl" and name in NO_RECORDS - {"lacking"}
+    if task == "classify" and use != "train" and name != "unknown-label":
+        return True  # the columns, or the labels, are others than those that were learnt from
+    return name in (NO_RECORDS_OF[task] if suffix == "jsonl" else NO_TABLE[suffix])
 
 
 def _formats(task: str) -> dict[str, dict[str, str]]:
@@ -209,7 +251,7 @@ def _packed(task: str, use: str) -> Iterator[Case]:
         "flipped-gzip": whole[:20] + b"\xff\xff" + whole[22:],
     }
     for name, content in contents.items():
-        yield _case(task, use, name, f"{SUFFIX[task]}.gz", content, name != "no-gzip")
+        yield _case(task, use, name, f"{SUFFIX[task]}.gz", content, name != "no-gzip" or task != "lm")
 
 
 def _parallel() -> Iterator[Case]:
@@ -255,12 +297,12 @@ def _piped() -> Iterator[Case]:
             def make(place: Place, task: str = task, content: bytes = content, more: list[str] = more) -> Command:
                 return Command(["predict", place.world.model(task), *more], content)
 
-            yield Case(f"{task}-piped-{name}", make, refused=False)
+            yield Case(f"{task}-piped-{name}", make, refused=name in UNDECODABLE and "skip" not in more)
     for name, content in ANY.items():
         yield Case(
             f"lm-prompt-{name}",
             lambda place, content=content: Command(  # type: ignore[misc]
                 ["generate", place.world.model("lm"), "-n", "3", "--seed", "1", "-p", "-"], content
             ),
-            refused=False,
+            refused=name in UNDECODABLE,
         )

@@ -136,8 +136,13 @@ def _has_a_hold(sentence: str, typed: str) -> bool:
         return True
     if sentence.startswith(("- ", "-:", "standard input")):
         return True
-    parts = {part for line in typed.splitlines() for part in (line, *re.split(r"[=,\s]", line)) if part}
+    parts = {part for line in typed.splitlines() for part in (line, *re.split(r"[=,\s]", line))}
     known = {f"elman {name}" for name in commands()} | {name.lstrip("-").replace("-", "_") for name in options()}
-    return any(part[:150] in sentence or ascii(part)[1:-1] in sentence for part in parts) or any(
-        re.search(rf"\b{re.escape(word)}\b", sentence) for word in [*known, *recipe_names()]
-    )
+    shown = {way for part in parts for way in (part, ascii(part)[1:-1]) if len(way) >= 4}
+    return any(_stands_in(word, sentence) for word in (*shown, *known, *recipe_names()))
+
+
+def _stands_in(word: str, sentence: str) -> bool:
+    """Whether a sentence has a word, and not only as a part of a longer one."""
+    end = r"(?!\w)" if len(word) <= 150 else ""  # a longer one may be shortened
+    return re.search(rf"(?<!\w){re.escape(word[:150])}{end}", sentence) is not None

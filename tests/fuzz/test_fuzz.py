@@ -19,6 +19,8 @@ C = TypeVar("C", Case, Call)
 
 QUICK = 64
 """Cases of each kind that `make test` runs."""
+SHARE = 0.6
+"""Of the cases of each kind, how many have to be refused at least: the others may work."""
 MOST = int(os.environ.get("ELMAN_FUZZ", 850))
 """Cases of each kind that `make test-slow` runs; ELMAN_FUZZ=100000 is all that can be made up."""
 
@@ -97,3 +99,4 @@ def test_there_are_enough() -> None:
     assert 5 * QUICK >= 300
     for kind in kinds:
         assert len({case.name for case in kind}) == len(kind)
+        assert sum(case.refused for case in kind) >= SHARE * len(kind)

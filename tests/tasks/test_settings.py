@@ -211,9 +211,9 @@ def test_training_needs_more_room_than_loading_and_containers_have_less(
 
     limit = tmp_path / "memory.max"
     monkeypatch.setattr("elman.tasks.memory.LIMITS", (limit, tmp_path / "none"))
-    limit.write_text("10000000\n")
+    limit.write_text("6000000\n")
     assert build(make, Sizes(), trained=False).weight.shape == (1000, 1000)
-    with pytest.raises(UserError, match="training the network would take 16 MB, and there is memory for 10 MB"):
+    with pytest.raises(UserError, match="training the network would take 8 MB, and there is memory for 6 MB"):
         build(make, Sizes())
     limit.write_text("3000000\n")
     with pytest.raises(UserError, match="the network would take 4 MB, and there is memory for 3 MB"):
