@@ -54,7 +54,7 @@ def write_model(folder: Path, task: str, config: dict[str, Any], weights: dict[s
 class Config(Stored):
     """What every task's config.json holds; each adds its own."""
 
-    format_version: int
+    format_version: int = Field(ge=1)
     elman_version: str = "unknown"
     task: str
     recipe: dict[str, Any] = Field(default_factory=dict)

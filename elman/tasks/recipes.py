@@ -61,7 +61,10 @@ def lay_over(tables: Mapping[str, Any], settings: Settings, where: Path | str | 
         key: {name: entry for name, entry in value.items() if name not in hidden} if key == "data" and hidden else value
         for key, value in tables.items()
     }
-    return apply_overrides(kept, given)
+    try:
+        return apply_overrides(kept, given)
+    except UserError as error:  # the settings were right by themselves
+        raise UserError(f"{where or 'the recipe'}: {error}") from None
 
 
 def one_source(tables: Mapping[str, Any], where: Path | str | None = None) -> None:

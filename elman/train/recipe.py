@@ -140,7 +140,7 @@ def _put(tables: dict[str, Any], name: str, value: Any) -> None:
     for section in [*sections, key] if isinstance(value, Mapping) else sections:
         tables = tables.setdefault(section, {})
         if not isinstance(tables, dict):
-            raise UserError(f"'{name}': '{section}' is a value, not a section")
+            raise UserError(f"'{section}' is a value where a section should be: write [{section}] and its keys below")
     if isinstance(value, Mapping):
         _lay_over(tables, value)
     else:

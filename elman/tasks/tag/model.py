@@ -8,7 +8,7 @@ model.predict(tokens=["Ask", "Ada", "Lovelace"]).tags
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast, overload
+from typing import Any, overload
 
 import numpy as np
 import torch
@@ -148,8 +148,12 @@ class TagModel(CompiledModel[CompiledTagger]):
         else:
             if isinstance(tokens, str):
                 raise UserError("tokens are a list of words: give a text that is not cut yet as predict(text)")
-            single = bool(tokens) and all(isinstance(token, str) for token in tokens or ())
-            cuts = [join(sentence) for sentence in cast(Any, [tokens] if single else tokens)]
+            words: list[Any] = [] if tokens is None else list(tokens)
+            single = bool(words) and all(isinstance(word, str) for word in words)
+            sentences = [words] if single else words
+            if not all(map(_are_words, sentences)):
+                raise UserError("tokens are words: give predict(tokens=['Ask', 'Ada']), or a list of such lists")
+            cuts = [join(sentence) for sentence in sentences]
         for number, one in enumerate(cuts, 1):
             if not all(one.tokens) or not one.tokens:
                 raise UserError(
@@ -238,6 +242,11 @@ class TagModel(CompiledModel[CompiledTagger]):
             return tags, []
         spans = read_spans(tags, strict=self.settings.scheme if strict else None)
         return write_tags(spans, len(tags), self.scheme), spans
+
+
+def _are_words(sentence: Any) -> bool:
+    listed = isinstance(sentence, Iterable) and not isinstance(sentence, str)
+    return listed and all(isinstance(word, str) for word in sentence)
 
 
 def _check_parts(config: TaggerConfig, speller: Speller, folder: Path) -> None:

@@ -174,3 +174,10 @@ def test_the_recipes_that_come_with_elman_are_valid(name: str) -> None:
     found = tag.read_recipe(name)
     assert isinstance(found, TagRecipe)
     assert found.data.corpus is not None
+
+
+def test_tokens_are_words(model: TagModel) -> None:
+    assert model.predict(tokens=np.array(["Ada", "went"])).tokens == ("Ada", "went")  # type: ignore[call-overload]
+    for wrong in (np.zeros(3), [["Ada", 3]], [["Ada"], "went"]):
+        with pytest.raises(UserError, match="tokens are words"):
+            model.predict(tokens=wrong)  # type: ignore[call-overload]
