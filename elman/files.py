@@ -29,7 +29,7 @@ TO_MEND = {
     errno.EROFS: "name a place on a disk that can be written to",
 }
 """What to do about an error of the system that is the user's to mend."""
-ELSEWHERE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG)
+ELSEWHERE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ENOTDIR, errno.ELOOP)
 """Where a file cannot be written and another name or folder would do; all else has come over a run that was right."""
 
 _short = Repr()  # a wrong value may be a whole file

@@ -134,7 +134,7 @@ def _has_a_hold(sentence: str, typed: str) -> bool:
     """Whether something that was typed or can be typed is named."""
     if _options_in(sentence) or any(key in sentence for key in keys()) or any(form in sentence for form in FORMS):
         return True
-    if sentence.startswith(("- ", "-:", "standard input")):
+    if sentence.startswith(("- ", "-:", ". is", "standard input")):  # as short as names of files can be
         return True
     parts = {part for line in typed.splitlines() for part in (line, *re.split(r"[=,\s]", line))}
     known = {f"elman {name}" for name in commands()} | {name.lstrip("-").replace("-", "_") for name in options()}
