@@ -367,12 +367,12 @@ def disturbed(call: Callable[[], Any], arrays: list[np.ndarray]) -> Any:
     right = [array.copy() for array in arrays]
     began = time.perf_counter()
     call()
-    while_under_way = (time.perf_counter() - began) / 3
-    for _ in range(20):
+    span = time.perf_counter() - began
+    for attempt in range(60):  # earlier and later: how soon the other thread begins depends on the machine's load
         answers: list[Any] = []
         worker = threading.Thread(target=lambda found=answers: found.append(call()))
         worker.start()
-        time.sleep(while_under_way)
+        time.sleep(span * (attempt % 10 + 1) / 11)
         alive = worker.is_alive()
         for array in arrays:
             array[...] = np.iinfo(array.dtype).max // 2

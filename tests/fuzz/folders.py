@@ -72,7 +72,7 @@ def _file(model: str, name: str) -> Iterator[Case]:
         yield _case(model, f"{name}-flip-{number}", _change(name, _flip), refused=False)
     for other in TASKS:
         if other != TASK_OF[model]:
-            yield _case(model, f"{name}-of-{other}", _of(name, other))
+            yield _swapped(model, name, other)
 
 
 def _case(model: str, name: str, damage: Damage, refused: bool = True, works: bool = False) -> Case:
@@ -82,6 +82,17 @@ def _case(model: str, name: str, damage: Damage, refused: bool = True, works: bo
         return _use(place, model, str(folder))
 
     return Case(f"{model}-{name}", make, refused=refused, works=works)
+
+
+def _swapped(model: str, name: str, other: str) -> Case:
+    """A model with a file of another task's."""
+
+    def make(place: Place) -> Command:
+        folder = place.world.copy(model, place.folder / "model")
+        shutil.copyfile(Path(place.world.model(other)) / name, folder / name)
+        return _use(place, model, str(folder))
+
+    return Case(f"{model}-{name}-of-{other}", make)
 
 
 def _use(place: Place, model: str, folder: str) -> Command:
@@ -143,19 +154,6 @@ def _flip(content: bytes, chance: random.Random) -> bytes:
         end = len(flipped) if chance.random() < 0.3 else min(len(flipped), 600)
         flipped[chance.randrange(end)] ^= 1 << chance.randrange(8)
     return bytes(flipped)
-
-
-def _of(name: str, other: str) -> Damage:
-    def damage(folder: Path, chance: random.Random) -> None:
-        shutil.copyfile(_sibling(folder, other) / name, folder / name)
-
-    return damage
-
-
-def _sibling(folder: Path, other: str) -> Path:
-    """The whole model of another task: it lies where the damaged one was copied from."""
-    recorded = json.loads((folder / "config.json").read_text())["recipe"]["data"]["train"]
-    return Path(recorded[0]).parent / "models" / other
 
 
 def _remove_all(folder: Path) -> None:
