@@ -31,7 +31,7 @@ def test_a_failed_write_leaves_the_old_file_alone(tmp_path: Path, error: BaseExc
 
 def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(RunError, match="could not write"):
+    with pytest.raises(UserError, match=r"could not write .*: not a directory; check the name"):
         write_text(tmp_path / "file" / "below" / "x", "text")
 
 

@@ -140,7 +140,8 @@ def _put(tables: dict[str, Any], name: str, value: Any) -> None:
     for section in [*sections, key] if isinstance(value, Mapping) else sections:
         tables = tables.setdefault(section, {})
         if not isinstance(tables, dict):
-            raise UserError(f"'{section}' is a value where a section should be: write [{section}] and its keys below")
+            which = f"'{section}'" if section == name else f"'{section}' of '{name}'"
+            raise UserError(f"{which} is a value where a section should be: write [{section}] and its keys below")
     if isinstance(value, Mapping):
         _lay_over(tables, value)
     else:
