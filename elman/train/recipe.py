@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from elman.errors import UserError, close, nearest
 from elman.files import mistake, reading
@@ -29,6 +29,15 @@ class Section(BaseModel):
     """A group of keys in a recipe; keys that it does not know are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _numbers_are_no_flags(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse true and false where a number belongs; Python would take them for 1 and 0."""
+        flags = [item for item in (value if isinstance(value, list | tuple) else [value]) if isinstance(item, bool)]
+        if flags and "bool" not in str(cls.model_fields[str(info.field_name)].annotation):
+            raise ValueError("should not be true or false")
+        return value
 
 
 class BatchSection(Section):

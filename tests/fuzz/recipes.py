@@ -12,7 +12,7 @@ from elman.train.recipe import known_keys
 from tests.fuzz.case import Case, Command, Place
 from tests.fuzz.world import settings
 
-NO_NUMBER = ('"many"', "[]", "[1, 2]", "{}", "{a = 1}", '""', "nan", "inf", "-inf", "1979-05-27", '"１x"')
+NO_NUMBER = ("true", '"many"', "[]", "[1, 2]", "{}", "{a = 1}", '""', "nan", "inf", "-inf", "1979-05-27", '"１x"')
 NO_INTEGER = (*NO_NUMBER, "1.5", "-0.5", "1e400")
 NO_WORD = ('"sing"', "3", "[]", "{}", "true", '""', "nan", '"LSTM "', "1979-05-27")
 NO_FLAG = ('"maybe"', "2", "[]", "{}", "nan", '""', "-1")
@@ -208,7 +208,7 @@ def _key(task: str, key: str, kinds: set[Any]) -> Iterator[Case]:
         odd = ("-1", "0", *LARGE[:: 1 if key.startswith(("model", "batch")) else 2])
     else:
         odd = ODD[:3] if str in kinds and not key.startswith("data.t") else ()
-    if key in ("train.epochs", "train.threads", "train.accumulate"):  # right, and slow
+    if key in ("train.epochs", "train.steps", "train.threads", "train.accumulate"):  # right, and slow
         odd = ()
     for number, value in enumerate(odd):
         yield Case(f"{slug}-odd-{number}", _by_either(task, key, value), refused=False, fails=value in LARGE)

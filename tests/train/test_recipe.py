@@ -55,6 +55,8 @@ def test_a_recipe_survives_its_toml(recipe: Recipe) -> None:
         ({"train": {"warmupp": 1}}, ["unknown key 'train.warmupp'", "did you mean 'train.warmup'?"]),
         ({"trian": {"lr": 1}}, ["unknown key 'trian'"]),
         ({"train": {"lr": "fast"}}, ["'train.lr' = 'fast'", "number"]),
+        ({"train": {"lr": True}}, ["'train.lr': should not be true or false"]),
+        ({"part": {"numbers": [1, True]}}, ["'part.numbers': should not be true or false"]),
         ({"train": {"lr": -1.0}}, ["'train.lr' = -1.0", "greater than 0"]),
         ({"train": {"lr": float("nan")}}, ["'train.lr'", "finite"]),
         ({"train": {"optimizer": "adm"}}, ["'train.optimizer' = 'adm'", "'adam'"]),
