@@ -38,8 +38,8 @@ sanitize: $(INSTALLED)
 	    --config-settings build-dir=$(SANITIZED)/objects --config-settings cmake.define.ELMAN_SANITIZE=address .
 	LD_PRELOAD='$(call libraries,libasan.so libubsan.so libstdc++.so)' ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	    ELMAN_TEST_KERNELS=$(SANITIZED)/elman $(BIN)/python -m pytest -p tests.built_kernels -m 'not slow' \
-	    tests/test_kernels.py tests/test_native_entries.py tests/nn/test_compiled.py tests/nn/test_compiled_in_torch.py tests/nn/test_additive.py \
-	    tests/nn/test_shared.py tests/nn/test_softmax.py tests/nn/test_crf.py tests/runtime tests/decode/test_candidates.py
+	    tests/test_kernels.py tests/test_native_entries.py tests/nn/fast/test_compiled.py tests/nn/fast/test_compiled_in_torch.py tests/nn/fast/test_additive.py \
+	    tests/nn/fast/test_shared.py tests/nn/test_softmax.py tests/nn/test_crf.py tests/runtime tests/decode/test_candidates.py
 
 # On the kernels' own threads: a sanitizer that does not know what happens inside OpenMP would take its waiting for none.
 sanitize-threads: $(INSTALLED)

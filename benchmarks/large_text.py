@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from elman.corpora.builtin import python_sources
+from elman.generated.builtin import python_sources
 
 SETTINGS = ("train.steps=20", "train.log_every=1", "data.dev_characters=50000")
 

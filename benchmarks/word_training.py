@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from elman.corpora import IdStream
-from elman.corpora.batches import StreamBatches
+from elman.batches import IdStream
+from elman.batches.batches import StreamBatches
 from elman.nn.language import detach
 from elman.tasks.language.network import build_network
 from elman.tasks.language.scoring import hidden_and_targets

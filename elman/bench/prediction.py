@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from elman.baselines.lexicon import MostFrequentTag
 from elman.bench import machine
 from elman.bench.plain import PlainClassifier, PlainTagger
 from elman.errors import RunError
-from elman.metrics.lexicon import MostFrequentTag
 from elman.metrics.spans import convert
 from elman.tasks.classify.inputs import fit_reader
 from elman.tasks.classify.model import TextClassifier

@@ -24,7 +24,7 @@ def demo(
     settings: list[str] = typer.Option([], "--set", "-s", help="section.key=value, over the demo's recipe."),
 ) -> None:
     """A character model writes Python; a classifier sorts surnames by language; a translator reads dates."""
-    from elman.corpora.builtin import can_make
+    from elman.generated.builtin import can_make
 
     write_python(out, settings)
     for corpus, tour in (("surnames", sort_surnames), ("dates", translate_dates)):

@@ -45,7 +45,7 @@ def doctor(as_json: bool = typer.Option(False, "--json", help="The same as JSON.
 def examine() -> dict[str, Any]:
     """Everything that the command says, ready for JSON."""
     from elman.bench.machine import facts, installed
-    from elman.corpora.cache import cache_folder
+    from elman.cache import cache_folder
 
     cache = cache_folder()
     return facts() | {

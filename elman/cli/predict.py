@@ -55,7 +55,7 @@ def predict(
 ) -> None:
     """Predict for every record of a file or of standard input, in order."""
     from elman.cli.streams import standard_input
-    from elman.corpora.lines import read_lines, stream_lines
+    from elman.records.lines import read_lines, stream_lines
     from elman.tasks.predict import BadRecords, PredictOptions
 
     if on_error not in ("fail", "skip"):

@@ -93,7 +93,7 @@ def standard_input() -> BinaryIO:
 
 def read_prompt(encoding: str) -> str:
     """All of standard input as text."""
-    from elman.corpora.decoding import check_encoding, stream_chunks, text_chunks
+    from elman.records.decoding import check_encoding, stream_chunks, text_chunks
 
     name = Path("standard input")
     return "".join(text_chunks(name, stream_chunks(standard_input(), name), check_encoding(encoding), "--encoding "))

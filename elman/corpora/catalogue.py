@@ -5,12 +5,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-from elman.corpora.builtin import can_make, make_files, python_sources
-from elman.corpora.cache import cache_folder, writing_to_cache
+from elman.cache import cache_folder, writing_to_cache
 from elman.corpora.download import Progress, copy_whole, download
 from elman.corpora.entries import CATALOGUE, PYTHON, Corpus, CorpusFile
-from elman.corpora.readers import TextFiles
 from elman.errors import UserError, nearest
+from elman.generated.builtin import can_make, make_files, python_sources
+from elman.records.readers import TextFiles
 
 
 def corpus(name: str) -> Corpus:

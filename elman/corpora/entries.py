@@ -310,7 +310,7 @@ NUMBERS = Corpus(
     "20,000 numbers below a million and how they are read out in English, French, German, Turkish",
     ("translate",),
     "Apache-2.0",
-    "elman.corpora.numbers",
+    "elman.generated.numbers",
     (),
     {"train": (), "dev": (), "test": ()},
     "built in; columns source (`de 21`) and target (`einundzwanzig`); no number of dev and test stands in train",

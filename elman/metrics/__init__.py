@@ -1,4 +1,4 @@
-"""Scores of models, and the baselines that every report shows beside them."""
+"""Scores of models."""
 
 from elman.metrics.alignments import from_pharaoh, hard_alignment, to_pharaoh
 from elman.metrics.bleu import Bleu, CorpusScores, bleu, corpus_scores
@@ -19,9 +19,6 @@ from elman.metrics.classification import (
     weighted_f1,
 )
 from elman.metrics.edits import EditScores, edit_distance, edit_scores
-from elman.metrics.kneser_ney import KneserNey
-from elman.metrics.lexicon import CharacterNgrams, MostFrequentClass, MostFrequentTag, MultilabelCharacterNgrams
-from elman.metrics.neighbours import CopySource, NearestPair
 from elman.metrics.perplexity import Scores, bits, perplexity, unigram_loss
 from elman.metrics.spans import (
     Repair,
@@ -42,17 +39,10 @@ __all__ = [
     "Bin",
     "Bleu",
     "Calibration",
-    "CharacterNgrams",
     "Confusion",
-    "CopySource",
     "CorpusScores",
     "EditScores",
-    "KneserNey",
-    "MostFrequentClass",
-    "MostFrequentTag",
-    "MultilabelCharacterNgrams",
     "MultilabelScores",
-    "NearestPair",
     "Repair",
     "Scheme",
     "Score",

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from elman.nn.additive import SharedScores, additive_scores
 from elman.nn.backends import can_call
-from elman.nn.shared import SharedLinear
+from elman.nn.fast.additive import SharedScores, additive_scores
+from elman.nn.fast.shared import SharedLinear
 
 
 class Attention(nn.Module):

@@ -16,9 +16,9 @@ from torch.nn.utils.rnn import PackedSequence
 
 from elman import kernels
 from elman.nn.cells import Cell, State
-from elman.nn.compiled import Shape, letters
-from elman.nn.compiled import run_layer as run_compiled_layer
 from elman.nn.dropout import drop_weight
+from elman.nn.fast.compiled import Shape, letters
+from elman.nn.fast.compiled import run_layer as run_compiled_layer
 from elman.nn.steps import Steps, unroll_directions
 from elman.nn.weights import cell_with, weights_of
 

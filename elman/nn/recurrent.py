@@ -7,10 +7,10 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout as plain_dropout
 from torch.nn.utils.rnn import PackedSequence
 
-from elman.nn import rows
 from elman.nn.backends import Hidden
 from elman.nn.cells import Cell, ChoGRUCell, ElmanCell, GRUCell, LSTMCell, State
 from elman.nn.dropout import check_probability, drop_weight, locked_dropout
+from elman.nn.fast import rows
 from elman.nn.layers import GRU, LSTM, RNN
 from elman.nn.mutants import MUT1Cell, MUT2Cell, MUT3Cell
 from elman.nn.steps import Steps, unroll_directions

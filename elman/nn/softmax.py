@@ -17,7 +17,7 @@ from torch.utils.dlpack import to_dlpack  # type: ignore[attr-defined]
 
 from elman import kernels
 from elman.nn.backends import can_call
-from elman.nn.compiled import scratch
+from elman.nn.fast.compiled import scratch
 
 CHUNK_ELEMENTS = 2**24
 """How many logits are held at once where no chunk size is given: 64 megabytes in single precision."""

@@ -8,10 +8,10 @@ from torch.nn.functional import dropout
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from elman.nn.decoder import Decoder, DecoderState, Memory
+from elman.nn.fast.unrolled import Unrolled
 from elman.nn.recurrent import Recurrent
 from elman.nn.softmax import ChunkedSoftmax
 from elman.nn.steps import padded
-from elman.nn.unrolled import Unrolled
 
 BridgeKind = Literal["copy", "linear", "zero"]
 

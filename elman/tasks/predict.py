@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from elman.corpora.lines import BadLines, OnError
-from elman.corpora.tables import table_kind
 from elman.errors import UserError, nearest
+from elman.records.lines import BadLines, OnError
+from elman.records.tables import table_kind
 
 F = TypeVar("F")
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from elman.corpora.texts import LABELLED, Format, Layout, texts_in
 from elman.errors import UserError
+from elman.records.texts import LABELLED, Format, Layout, texts_in
 from elman.tasks.predict import PredictOptions
 
 FORMATS: dict[str, Format] = {"csv": "csv", "tsv": "tsv", "jsonl": "jsonl", "ndjson": "jsonl", "txt": "txt"}

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from elman.corpora import CATALOGUE, CorpusFile, TextFiles, catalogue, export, info, locate
+from elman.corpora import CATALOGUE, CorpusFile, catalogue, export, info, locate
 from elman.errors import UserError
+from elman.records import TextFiles
 
 TOY = b"toy text\nin two lines\n"
 

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from elman.corpora import TextFiles, stream_ids
+from elman.batches import stream_ids
+from elman.records import TextFiles
 from elman.tasks import language
 from elman.tasks.language.data import open_data
 from elman.tasks.language.model import LanguageModel

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from elman.corpora import IdStream
+from elman.batches import IdStream
 from elman.errors import UserError
 from elman.tasks.language.data import encode_file, open_data
 from elman.tasks.language.settings import LanguageRecipe

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from elman.corpora.labelled import LabelledText
+from elman.baselines.lexicon import CharacterNgrams, MostFrequentClass, MultilabelCharacterNgrams
 from elman.errors import UserError
-from elman.metrics.lexicon import CharacterNgrams, MostFrequentClass, MultilabelCharacterNgrams
+from elman.records.labelled import LabelledText
 from elman.tasks.classify.scoring import several_scores, single_scores
 from elman.tasks.classify.settings import BaselineSettings
 

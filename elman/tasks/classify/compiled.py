@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from elman.corpora.examples import by_length
+from elman.batches.examples import by_length
 from elman.nn.features import CharacterEncoder
 from elman.runtime import Encoder
 from elman.runtime.quantise import Arrays

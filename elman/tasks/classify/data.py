@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from elman.corpora.catalogue import corpus
-from elman.corpora.classes import check_classes, check_known, overlap, stratified_folds, stratified_split
-from elman.corpora.labelled import LabelledFiles, LabelledText, read_labelled
 from elman.errors import UserError
+from elman.records.classes import check_classes, check_known, overlap, stratified_folds, stratified_split
+from elman.records.labelled import LabelledFiles, LabelledText, read_labelled
 from elman.tasks.classify.settings import DataSettings
 from elman.tasks.recipes import find_files
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
-from elman.corpora.examples import pad
+from elman.batches.examples import pad
 from elman.tasks.classify.settings import ModelSettings, TextSettings
 from elman.text import EOS, Tokenizer, fit_tokenizer
 from elman.text.spelling import Spelled, Speller

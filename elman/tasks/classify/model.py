@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from elman.corpora.examples import by_length, in_order
+from elman.batches.examples import by_length, in_order
 from elman.nn.recurrent import Recurrent
 from elman.tasks import folder as folders
 from elman.tasks.classify.compiled import CompiledClassifier

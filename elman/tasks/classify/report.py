@@ -8,8 +8,6 @@ import numpy as np
 import torch
 
 from elman import __version__
-from elman.corpora.classes import seen
-from elman.corpora.labelled import LabelledText
 from elman.files import write_json, write_text
 from elman.metrics.classification import (
     Bin,
@@ -20,6 +18,8 @@ from elman.metrics.classification import (
     draw_confusion,
     score_table,
 )
+from elman.records.classes import seen
+from elman.records.labelled import LabelledText
 from elman.tasks import card
 from elman.tasks.classify.baselines import baseline_scores
 from elman.tasks.classify.data import row

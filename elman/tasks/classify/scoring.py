@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from elman.corpora.labelled import LabelledText
 from elman.metrics.classification import (
     Confusion,
     calibration,
@@ -18,6 +17,7 @@ from elman.metrics.classification import (
     pooled,
     weighted_f1,
 )
+from elman.records.labelled import LabelledText
 
 MISTAKES = 10
 THRESHOLD = 0.5  # a label of several is given to a text from this probability on

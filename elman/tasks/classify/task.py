@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from elman.corpora.classes import check_known
-from elman.corpora.examples import ExampleBatches, fingerprint
-from elman.corpora.labelled import read_labelled
+from elman.batches.examples import ExampleBatches, fingerprint
 from elman.errors import UserError, nearest
+from elman.records.classes import check_known
+from elman.records.labelled import read_labelled
 from elman.tasks.classify.data import ClassifyData, Texts, check_single, labelled_files, open_data, row
 from elman.tasks.classify.inputs import Inputs, Reader, fit_reader, load_reader
 from elman.tasks.classify.model import TextClassifier
@@ -118,7 +118,7 @@ class ClassifyTask:
 def class_weights(asked: Sequence[str], data: ClassifyData) -> Tensor | None:
     """How much each class counts in the loss (C), or None where all count alike.
 
-    >>> from elman.corpora.labelled import LabelledText
+    >>> from elman.records.labelled import LabelledText
     >>> train = [LabelledText("", (label,), "") for label in "aaab"]
     >>> class_weights(("balanced",), ClassifyData(train, [], [], ["a", "b"], several=False)).tolist()
     [0.6666666865348816, 2.0]

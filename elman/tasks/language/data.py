@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from elman.corpora import IdStream, TextFiles, stream_ids
-from elman.corpora.ids import line_stream_ids
-from elman.corpora.tables import Part, RecordFiles
+from elman.batches import IdStream, stream_ids
+from elman.batches.ids import line_stream_ids
 from elman.errors import UserError
+from elman.records import TextFiles
+from elman.records.tables import Part, RecordFiles
 from elman.tasks.language.settings import DataSettings, LanguageRecipe
 from elman.tasks.recipes import find_files
 from elman.text import Tokenizer

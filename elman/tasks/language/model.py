@@ -12,15 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from elman.corpora import IdStream
-from elman.corpora.batches import Ids
-from elman.corpora.ids import line_ids
-from elman.corpora.tables import Record
+from elman.baselines import KneserNey
+from elman.batches import IdStream
+from elman.batches.batches import Ids
+from elman.batches.ids import line_ids
 from elman.decode import Sampling, StopStrings, exhaustive, generate
 from elman.decode.step_model import StepModel
 from elman.errors import UserError, nearest
-from elman.metrics import KneserNey, Scores
+from elman.metrics import Scores
 from elman.nn.language import LanguageNetwork
+from elman.records.tables import Record
 from elman.runtime import Engine, quantise, refusal
 from elman.runtime.quantise import Arrays, numbers, tensors
 from elman.tasks import folder as folders

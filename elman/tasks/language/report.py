@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from elman import __version__
-from elman.corpora import IdStream
+from elman.baselines import KneserNey
+from elman.batches import IdStream
 from elman.files import write_json, write_text
-from elman.metrics import KneserNey, Scores, unigram_loss
+from elman.metrics import Scores, unigram_loss
 from elman.tasks import card
 from elman.tasks.folder import read_config
 from elman.tasks.language.model import LanguageConfig, LanguageModel

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from elman.corpora.batches import Batch, Ids, Reversed, reverse_line, stack_lines, stack_windows
+from elman.batches.batches import Batch, Ids, Reversed, reverse_line, stack_lines, stack_windows
 from elman.nn.language import LanguageNetwork
 from elman.runtime import Engine
 

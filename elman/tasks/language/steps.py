@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from elman.baselines import KneserNey
 from elman.decode.step_model import StepModel
-from elman.metrics import KneserNey
 from elman.nn.language import LanguageNetwork
 from elman.runtime import Engine, State
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 
-from elman.corpora import IdStream
-from elman.corpora.batches import Batch, LineBatches, Reversed, StreamBatches
+from elman.baselines import KneserNey
+from elman.batches import IdStream
+from elman.batches.batches import Batch, LineBatches, Reversed, StreamBatches
 from elman.errors import UserError
-from elman.metrics import KneserNey
 from elman.nn.language import LanguageNetwork, detach
 from elman.tasks.language.data import LanguageData, encode_file, open_data
 from elman.tasks.language.model import LanguageModel

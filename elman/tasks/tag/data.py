@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from elman.corpora.tagged import Sentence, TaggedFiles, read_tagged
 from elman.errors import UserError, nearest
 from elman.metrics.spans import OUTSIDE, Scheme, detect_scheme, repair
+from elman.records.tagged import Sentence, TaggedFiles, read_tagged
 from elman.tasks.recipes import find_files
 from elman.tasks.tag.settings import DataSettings, TagRecipe
 

@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from elman.corpora.examples import in_order
-from elman.corpora.tagged import DocumentMark
+from elman.batches.examples import in_order
+from elman.records.tagged import DocumentMark
 from elman.tasks.predict import PredictOptions
 from elman.tasks.tag.records import UNKNOWN, Trained, read_sentences
 from elman.tasks.tag.tagging import Tagging

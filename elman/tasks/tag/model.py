@@ -15,14 +15,14 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from elman.corpora.examples import by_length
-from elman.corpora.tagged import Sentence
+from elman.baselines.lexicon import MostFrequentTag
+from elman.batches.examples import by_length
 from elman.errors import UserError
 from elman.files import COPY_AGAIN, Stored, checked, read_json, write_text
-from elman.metrics.lexicon import MostFrequentTag
 from elman.metrics.spans import OUTSIDE, Scheme, Span, convert, read_spans, split_tag, write_tags
 from elman.metrics.tagging import TagScores, tag_scores
 from elman.nn.recurrent import Recurrent
+from elman.records.tagged import Sentence
 from elman.tasks import folder as folders
 from elman.tasks.compiled import CompiledModel
 from elman.tasks.predict import PredictOptions

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from elman.corpora.tagged import Sentence
 from elman.metrics.spans import Scheme, Span, read_spans, write_tags
+from elman.records.tagged import Sentence
 from elman.text.spelling import case_of
 
 

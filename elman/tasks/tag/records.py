@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
 
-from elman.corpora.tables import json_objects
-from elman.corpora.tagged import DOCUMENT, DocumentMark, SentenceReader
 from elman.errors import UserError, nearest
+from elman.records.tables import json_objects
+from elman.records.tagged import DOCUMENT, DocumentMark, SentenceReader
 from elman.tasks.predict import PredictOptions, trained_with
 from elman.tasks.tag.tagging import Tagging, cut, join
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from elman import __version__
-from elman.corpora.tagged import Sentence
 from elman.files import write_json, write_text
 from elman.metrics.classification import Confusion, Score, confusion_table, draw_confusion, score_table
 from elman.metrics.spans import SpanScores
 from elman.metrics.tagging import TagScores, tag_scores
+from elman.records.tagged import Sentence
 from elman.tasks import card
 from elman.tasks.tag.model import TagModel
 from elman.tasks.tag.settings import TagRecipe

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from elman.corpora.entities import TOKEN
+from elman.generated.entities import TOKEN
 from elman.metrics.spans import Span
 
 

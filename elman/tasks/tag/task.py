@@ -11,10 +11,10 @@ from typing import Any
 
 import torch
 
-from elman.corpora.examples import ExampleBatches, fingerprint
-from elman.corpora.tagged import Sentence
-from elman.metrics.lexicon import MostFrequentTag
+from elman.baselines.lexicon import MostFrequentTag
+from elman.batches.examples import ExampleBatches, fingerprint
 from elman.metrics.spans import Scheme, convert
+from elman.records.tagged import Sentence
 from elman.tasks.reading import with_reading_settings
 from elman.tasks.recipes import load_recipe
 from elman.tasks.run import open_folder, run_facts, run_folder

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from elman.corpora.examples import pad
+from elman.batches.examples import pad
 
 Ints = NDArray[np.int64]
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from elman.corpora.pairs import Pair, PairFiles, read_pairs
-from elman.corpora.splits import split_pairs
+from elman.records.pairs import Pair, PairFiles, read_pairs
+from elman.records.splits import split_pairs
 from elman.tasks.recipes import find_files
 from elman.tasks.translate.settings import DataSettings
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from elman.corpora.examples import in_order
-from elman.corpora.texts import PAIRED
+from elman.batches.examples import in_order
 from elman.errors import UserError
+from elman.records.texts import PAIRED
 from elman.tasks.predict import PredictOptions, trained_with
 from elman.tasks.texts import TextRecord, read_texts
 from elman.tasks.translate.batch import Ints

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from elman.corpora.examples import by_length, pad
+from elman.batches.examples import by_length, pad
 from elman.decode import Control, Ensemble, Hypothesis, NothingFound, SearchTree, StepModel, beam_search
 from elman.errors import UserError
 from elman.nn.translation import TranslationNetwork

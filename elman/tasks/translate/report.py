@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from elman import __version__
-from elman.corpora.pairs import Pair
 from elman.files import write_json, write_text
+from elman.records.pairs import Pair
 from elman.tasks import card
 from elman.tasks.translate.model import Translator
 from elman.tasks.translate.scoring import baseline_scores, expected_scores, lines_of, written_scores

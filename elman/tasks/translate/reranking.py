@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from elman.corpora.pairs import read_pairs
 from elman.errors import UserError
+from elman.records.pairs import read_pairs
 from elman.tasks.reading import with_reading_settings
 from elman.tasks.translate.channel import NoisyChannel
 from elman.tasks.translate.data import pair_files

@@ -5,11 +5,11 @@ from typing import Any
 
 import torch
 
-from elman.corpora.pairs import Pair, references
+from elman.baselines.neighbours import CopySource, NearestPair
 from elman.metrics.bleu import corpus_scores
 from elman.metrics.edits import edit_scores
-from elman.metrics.neighbours import CopySource, NearestPair
 from elman.metrics.perplexity import perplexity
+from elman.records.pairs import Pair, references
 from elman.tasks.translate.model import Translator
 from elman.tasks.translate.settings import ReportSettings
 from elman.text.tokenizer import normaliser

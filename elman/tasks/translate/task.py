@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from elman.corpora.examples import ExampleBatches, fingerprint
-from elman.corpora.pairs import Pair, read_pairs
+from elman.batches.examples import ExampleBatches, fingerprint
 from elman.errors import UserError
+from elman.records.pairs import Pair, read_pairs
 from elman.tasks.reading import with_reading_settings
 from elman.tasks.recipes import check_named, load_recipe
 from elman.tasks.run import open_folder, run_facts, run_folder

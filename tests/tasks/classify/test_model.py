@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from elman.corpora.lines import BadLines
 from elman.errors import UserError
+from elman.records.lines import BadLines
 from elman.tasks import evaluate, load, task_of
 from elman.tasks.classify.model import TextClassifier
 from elman.tasks.predict import PredictOptions

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from elman.corpora.tagged import Sentence, write_tagged
+from elman.records.tagged import Sentence, write_tagged
 from elman.tasks import tag
 from elman.tasks.tag.data import open_data
 from elman.tasks.tag.task import TagTask

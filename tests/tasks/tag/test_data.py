@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from elman.corpora.tagged import Sentence
 from elman.errors import UserError
+from elman.records.tagged import Sentence
 from elman.tasks.tag import read_recipe
 from elman.tasks.tag.data import TagData, open_data
 from tests.tasks.tag.runs import recipe, sentences, write

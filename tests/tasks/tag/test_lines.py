@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from elman.corpora.lines import BadLines
 from elman.errors import UserError
+from elman.records.lines import BadLines
 from elman.tasks.predict import PredictOptions, Predictor
 from elman.tasks.tag.model import TagModel
 from tests.tasks.tag.runs import run, write

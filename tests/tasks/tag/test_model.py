@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elman.corpora.tagged import Sentence
 from elman.errors import UserError
 from elman.metrics.spans import convert, span_scores
+from elman.records.tagged import Sentence
 from elman.tasks import tag
 from elman.tasks.tag.model import TagModel
 from elman.tasks.tag.settings import TagRecipe

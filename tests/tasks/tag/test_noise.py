@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elman.corpora.tagged import Sentence
 from elman.metrics.spans import detect_scheme, read_spans, repair
+from elman.records.tagged import Sentence
 from elman.tasks.tag.noise import MadeUpWords, SwappedSpans
 from elman.text.spelling import case_of
 from elman.train import loop as loop_module

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from elman.corpora.pairs import Pair, write_pairs
+from elman.records.pairs import Pair, write_pairs
 from elman.tasks import translate
 from elman.tasks.translate.data import open_data
 from elman.tasks.translate.network import build_network

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from elman.corpora.lines import BadLines
-from elman.corpora.pairs import Pair
 from elman.errors import UserError
+from elman.records.lines import BadLines
+from elman.records.pairs import Pair
 from elman.tasks.predict import PredictOptions
 from elman.tasks.translate import Translator
 from elman.tasks.translate.usual import Usual

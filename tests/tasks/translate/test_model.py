@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from elman.corpora.pairs import Pair
 from elman.errors import UserError
+from elman.records.pairs import Pair
 from elman.tasks.translate import Search, Translator
 from elman.tasks.translate.batch import make_batch
 from elman.tasks.translate.translation import Alternative, Translation

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from elman import kernels
-from elman.corpora.examples import pad
+from elman.batches.examples import pad
 from elman.decode import StepModel
 from elman.nn.translation import TranslationNetwork
 from elman.runtime import Decoder

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from elman.corpora.pairs import Pair
 from elman.errors import UserError
+from elman.records.pairs import Pair
 from elman.tasks import translate
 from elman.tasks.recipes import find_recipe
 from elman.tasks.translate.data import open_data

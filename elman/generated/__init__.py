@@ -1,0 +1,1 @@
+"""Sets that are made when they are asked for: surnames, dates, numbers in words, entities."""

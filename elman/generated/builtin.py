@@ -1,0 +1,127 @@
+"""What needs no download: the source of Python's library, and corpora made with Faker, with Babel or by rule."""
+
+import csv
+import sysconfig
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+from elman.cache import cache_folder, writing_to_cache
+from elman.errors import UserError
+from elman.files import write_aside
+from elman.generated.dates import date_parts
+from elman.generated.entities import SIZES, entity_sentences
+from elman.generated.numbers import number_parts
+from elman.generated.surnames import surnames
+from elman.records.pairs import write_pairs
+from elman.records.tagged import write_tagged
+
+LEFT_OUT = {"test", "tests", "idlelib", "site-packages", "dist-packages", "__pycache__"}
+LIMIT = 8_000_000  # bytes, nearly all of them characters
+MAKERS = {"surnames": "Faker", "entities": "Faker", "dates": "Babel"}  # the package that each is made with
+PAIRS = {"dates": date_parts, "numbers": number_parts}
+MADE_VERSION = 1  # to be raised when other names, sentences or pairs are made
+
+
+def python_sources(limit: int = LIMIT) -> list[Path]:
+    """Files of the standard library, sorted by path, as many as `limit` bytes hold.
+
+    Tests are left out, and so are files that are empty, made at build time, or not UTF-8.
+
+    >>> files = python_sources(limit=100_000)
+    >>> 0 < sum(file.stat().st_size for file in files) <= 100_000
+    True
+    """
+    root = Path(sysconfig.get_paths()["stdlib"])
+    found = sorted(
+        (path.relative_to(root).as_posix(), path)
+        for path in root.rglob("*.py")
+        if LEFT_OUT.isdisjoint(path.relative_to(root).parts) and not path.name.startswith("_sysconfigdata")
+    )
+    chosen: list[Path] = []
+    for _, path in found:
+        size = path.stat().st_size
+        if size > limit:
+            break
+        if size and _is_utf8(path):
+            chosen.append(path)
+            limit -= size
+    if not chosen:
+        raise UserError(f"this Python keeps no source of its library in {root}: choose another corpus")
+    return chosen
+
+
+def _is_utf8(path: Path) -> bool:
+    try:
+        return "\0" not in path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+
+
+def can_make(name: str) -> bool:
+    """Whether what the corpus is made with is installed.
+
+    >>> can_make("numbers"), can_make("surnames") == (find_spec("faker") is not None)
+    (True, True)
+    """
+    return name not in MAKERS or find_spec(MAKERS[name].lower()) is not None
+
+
+def make_files(name: str) -> dict[str, list[Path]]:
+    """The files of a corpus by split, in the cache folder; made where they are not there.
+
+    `surnames` is CSV, `entities` CoNLL, `dates` and `numbers` TSV.
+
+    >>> [path.name for path in make_files("numbers")["test"]]
+    ['test.tsv']
+    """
+    folder = cache_folder() / "corpora" / name / f"{_made_with(name)}{MADE_VERSION}"
+    with writing_to_cache():
+        if name == "surnames":
+            places = _surname_files(folder)
+        elif name in PAIRS:
+            places = _pair_files(name, folder)
+        else:
+            places = _entity_files(folder)
+    return {split: [place] for split, place in places.items()}
+
+
+def _made_with(name: str) -> str:
+    """Package and version, since another version gives other files; nothing where none is needed."""
+    if name not in MAKERS:
+        return ""
+    maker = MAKERS[name]
+    try:
+        return f"{maker.lower()}-{version(maker)}-"
+    except PackageNotFoundError as error:
+        raise UserError(
+            f"{name} is made with {maker} (pip install elman[demo]), which is not installed: install it, or choose "
+            "another corpus"
+        ) from error
+
+
+def _entity_files(folder: Path) -> dict[str, Path]:
+    places = {split: folder / f"{split}.conll" for split in SIZES}
+    for split, place in places.items():
+        if not place.is_file():
+            write_tagged(place, entity_sentences(split))
+    return places
+
+
+def _pair_files(name: str, folder: Path) -> dict[str, Path]:
+    places = {split: folder / f"{split}.tsv" for split in ("train", "dev", "test")}
+    if not all(place.is_file() for place in places.values()):
+        for split, pairs in PAIRS[name]().items():
+            write_pairs(places[split], pairs)
+    return places
+
+
+def _surname_files(folder: Path) -> dict[str, Path]:
+    places = {split: folder / f"{split}.csv" for split in ("train", "test")}
+    if not all(place.is_file() for place in places.values()):
+        for split, records in surnames().items():
+            with write_aside(places[split]) as aside, aside.open("w", encoding="utf-8", newline="") as out:
+                rows = csv.writer(out, lineterminator="\n")
+                rows.writerow(["text", "label"])
+                rows.writerows([record.text, *record.labels] for record in records)
+    return places

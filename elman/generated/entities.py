@@ -1,0 +1,202 @@
+"""Personal data in made-up sentences, every entity tagged exactly: templates of our own, filled with Faker.
+
+Train, dev and test have different templates and different seeds, so that the score on test says how a tagger does on
+sentences it has not met. Some sentences are in lower case or capitals, some hold no entity, many hold numbers and
+names that are none. A token is a run of letters and digits, or one other character (`TOKEN`).
+"""
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from elman.errors import UserError, nearest
+from elman.generated.templates import SPLITS, TEMPLATES, templates, things
+from elman.records.tagged import Sentence
+
+if TYPE_CHECKING:
+    from faker import Faker
+
+TOKEN = re.compile(r"\w+|[^\w\s]")
+SLOT = re.compile(r"\{(\w+)\}")
+ENTITIES = ("PERSON", "ADDRESS", "PHONE", "EMAIL", "COMPANY", "DATE", "IBAN", "CARD")
+SIZES = {"train": 1500, "dev": 150, "test": 300}  # sentences of each language
+LOCALES = {
+    "en": ("en_US", "en_GB"),
+    "de": ("de_DE", "de_AT"),
+    "fr": ("fr_FR", "fr_CA"),
+    "es": ("es_ES", "es_MX"),
+    "it": ("it_IT",),
+    "nl": ("nl_NL", "nl_BE"),
+    "pt": ("pt_PT", "pt_BR"),
+}
+MONTHS = {
+    "en": "January February March April May June July August September October November December",
+    "de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+    "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    "it": "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+    "nl": "januari februari maart april mei juni juli augustus september oktober november december",
+    "pt": "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+}
+DATES = {
+    "en": ("{d} {month} {y}", "{month} {d}, {y}", "{m:02}/{d:02}/{y}", "{y}-{m:02}-{d:02}"),
+    "de": ("{d}. {month} {y}", "{d:02}.{m:02}.{y}", "{d}.{m}.{y}", "{y}-{m:02}-{d:02}"),
+    "fr": ("{d} {month} {y}", "{d:02}/{m:02}/{y}", "{d:02}.{m:02}.{y}", "{y}-{m:02}-{d:02}"),
+    "es": ("{d} de {month} de {y}", "{d:02}/{m:02}/{y}", "{d}-{m}-{y}", "{y}-{m:02}-{d:02}"),
+    "it": ("{d} {month} {y}", "{d:02}/{m:02}/{y}", "{d}.{m}.{y}", "{y}-{m:02}-{d:02}"),
+    "nl": ("{d} {month} {y}", "{d:02}-{m:02}-{y}", "{d}/{m}/{y}", "{y}-{m:02}-{d:02}"),
+    "pt": ("{d} de {month} de {y}", "{d:02}/{m:02}/{y}", "{d}-{m}-{y}", "{y}-{m:02}-{d:02}"),
+}
+
+
+@dataclass(frozen=True)
+class MarkedText:
+    """A raw text and its entities: where each begins and ends in it, and what it is."""
+
+    text: str
+    spans: tuple[tuple[int, int, str], ...]
+
+
+def marked_texts(language: str, split: str, count: int, seed: int = 0) -> Iterator[MarkedText]:
+    """So many texts of a language; the same arguments give the same texts.
+
+    >>> example = next(marked_texts("en", "train", 1))
+    >>> all(label in ENTITIES for _, _, label in example.spans)
+    True
+    """
+    if language not in TEMPLATES:
+        raise UserError(f"there are no templates for the language {language!r}: {nearest(language, TEMPLATES)}")
+    if split not in SPLITS:
+        raise UserError(f"there is no split {split!r}: {nearest(split, SPLITS)}")
+    generator = random.Random(f"{seed} {split} {language}")
+    fillers = [_Filler(language, locale, split, f"{seed} {split} {locale}") for locale in LOCALES[language]]
+    choices = templates(language)[split]
+    for _ in range(count):
+        joined = " ".join(generator.choices(choices, k=2 if generator.random() < 0.25 else 1))
+        yield _fill(joined, generator.choice(fillers), generator.random())
+
+
+def tagged_tokens(marked: MarkedText, where: str = "") -> Sentence:
+    """The tokens of a text with their BIO tags.
+
+    >>> tagged_tokens(MarkedText("Ask Ada Lovelace.", ((4, 16, "PERSON"),))).tags
+    ('O', 'B-PERSON', 'I-PERSON', 'O')
+    """
+    tokens, tags = [], []
+    for match in TOKEN.finditer(marked.text):
+        tokens.append(match.group())
+        inside = [(start, label) for start, end, label in marked.spans if start <= match.start() < end]
+        tags.append(f"{'B' if inside[0][0] == match.start() else 'I'}-{inside[0][1]}" if inside else "O")
+    return Sentence(tuple(tokens), tuple(tags), where)
+
+
+def entity_sentences(split: str, seed: int = 0) -> list[Sentence]:
+    """The sentences of "train", "dev" or "test" in all languages, mixed.
+
+    >>> sentences = entity_sentences("dev")
+    >>> len(sentences) == SIZES["dev"] * len(LOCALES)
+    True
+    """
+    if split not in SIZES:
+        raise UserError(f"there is no split {split!r}: {nearest(split, SIZES)}")
+    found = [
+        tagged_tokens(marked, f"made-up sentences, {language} {split}:{number}")
+        for language in LOCALES
+        for number, marked in enumerate(marked_texts(language, split, SIZES[split], seed), 1)
+    ]
+    random.Random(f"{seed} {split}").shuffle(found)
+    return found
+
+
+def _fill(template: str, filler: "_Filler", case: float) -> MarkedText:
+    """Put values in the slots; letters change their case piece by piece, since that can change their number."""
+    cased = str.lower if case < 0.12 else str.upper if case < 0.15 else str
+    text, spans = "", []
+    for index, piece in enumerate(SLOT.split(template)):
+        value = cased(filler.value(piece) if index % 2 else piece)
+        if index % 2 and piece in ENTITIES:
+            spans.append((len(text), len(text) + len(value), piece))
+        elif text.endswith("."):
+            value = value.removeprefix(".")  # nobody writes the full stop after S.A. twice
+        text += value
+    return MarkedText(text, tuple(spans))
+
+
+class _Filler:
+    """Values for the slots of templates, in one locale."""
+
+    def __init__(self, language: str, locale: str, split: str, seed: str) -> None:
+        self.faker = _faker(locale)
+        self.faker.seed_instance(seed)
+        self.random = random.Random(seed)
+        self.language = language
+        self.things = things(language)[split]
+
+    def value(self, slot: str) -> str:
+        """Something for a slot, with single blanks and none at its ends."""
+        found: str = getattr(self, f"_{slot.lower()}")()
+        return " ".join(found.split())
+
+    def _person(self) -> str:
+        first, last = self.faker.first_name(), self.faker.last_name()
+        forms = (f"{first} {last}", first, last, f"{first[0]}. {last}", f"{first} {self.faker.first_name()} {last}")
+        return self.random.choices(forms, weights=(6, 1, 1, 1, 1))[0]
+
+    def _address(self) -> str:
+        makers = (self.faker.address, self.faker.address, self.faker.street_address)
+        return ", ".join(line.strip() for line in str(self.random.choice(makers)()).split("\n"))
+
+    def _phone(self) -> str:
+        return str(self.faker.phone_number())
+
+    def _email(self) -> str:
+        makers = (self.faker.ascii_free_email, self.faker.ascii_company_email, self.faker.ascii_safe_email)
+        return str(self.random.choice(makers)())
+
+    def _company(self) -> str:
+        while " " not in (name := str(self.faker.company())):
+            continue  # a bare surname cannot be told from a person
+        return name
+
+    def _date(self) -> str:
+        month = self.random.randint(1, 12)
+        form = self.random.choice(DATES[self.language])
+        day, year = self.random.randint(1, 28), self.random.randint(1930, 2030)
+        return form.format(d=day, m=month, y=year, month=MONTHS[self.language].split()[month - 1])
+
+    def _iban(self) -> str:
+        return self._grouped(str(self.faker.iban()), " ")
+
+    def _card(self) -> str:
+        return self._grouped(str(self.faker.credit_card_number()), self.random.choice(" -"))
+
+    def _grouped(self, digits: str, blank: str) -> str:
+        groups = [digits[start : start + 4] for start in range(0, len(digits), 4)]
+        return self.random.choice((digits, blank.join(groups)))
+
+    def _number(self) -> str:
+        return str(self.random.randint(2, 10 ** self.random.randint(1, 4)))
+
+    def _amount(self) -> str:
+        amount = self.random.randint(100, 10**6) / 100
+        return self.random.choice((f"{amount:.2f} €", f"${amount:,.2f}", f"{amount:.0f} EUR"))
+
+    def _code(self) -> str:
+        letters = "".join(self.random.choices("ABCDEFGHKLMNPRSTXYZ", k=2))
+        return f"{letters}{self.random.choice(('-', '', '/'))}{self.random.randint(1000, 999999)}"
+
+    def _time(self) -> str:
+        return f"{self.random.randint(0, 23)}:{self.random.randint(0, 59):02}"
+
+    def _thing(self) -> str:
+        return self.random.choice(self.things)
+
+
+def _faker(locale: str) -> "Faker":
+    try:
+        from faker import Faker
+    except ImportError as error:
+        raise UserError("the sentences are made with Faker, which is not installed: pip install elman[demo]") from error
+    return Faker(locale)

@@ -1,0 +1,1 @@
+"""What makes the equations of `elman.nn` fast: compiled recurrences, gradients made once for all steps."""

@@ -1,0 +1,111 @@
+"""Sequences of different length, one after the other: what readers make, networks are given and kernels take."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Ints = NDArray[np.int64]
+
+
+class Packing(NamedTuple):
+    """How sequences lie side by side without padding: all first steps, then all second ones.
+
+    a b c        a d f  b e  c        batch_sizes 3 2 1
+    d e     ->
+    f
+    """
+
+    order: Ints
+    """B: which sequence stands first, second, ...: the longest first, equals as they came."""
+    batch_sizes: Ints
+    """T: how many sequences have a first step, a second one, ..."""
+    rows: Ints
+    """N: the packed row of each step, sequence after sequence as they were given."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ragged:
+    """B sequences of N steps in all.
+
+    >>> names = Ragged.of([[3, 1], [4, 1, 5], [9]])
+    >>> names.data.tolist(), names.lengths.tolist(), names[1].tolist()
+    ([3, 1, 4, 1, 5, 9], [2, 3, 1], [4, 1, 5])
+    >>> names.packed().tolist(), names.padded().tolist()
+    ([4, 3, 9, 1, 1, 5], [[3, 1, 0], [4, 1, 5], [9, 0, 0]])
+    """
+
+    data: NDArray[Any]
+    """N x ...: the steps of all sequences."""
+    lengths: Ints
+    """B: how many steps each has."""
+
+    @classmethod
+    def of(cls, sequences: Sequence[ArrayLike]) -> "Ragged":
+        """Sequences that are at hand one by one; there has to be at least one."""
+        arrays = [np.asarray(sequence) for sequence in sequences]
+        data = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+        return cls(data, np.fromiter(map(len, arrays), np.int64, len(arrays)))
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @cached_property
+    def starts(self) -> Ints:
+        """B: where each sequence begins among the steps."""
+        return np.cumsum(self.lengths) - self.lengths
+
+    def __getitem__(self, place: int) -> NDArray[Any]:
+        return self.data[self.starts[place] : self.starts[place] + self.lengths[place]]
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        return iter(np.split(self.data, self.starts[1:]))
+
+    def take(self, places: Ints) -> "Ragged":
+        """Some of the sequences, in that order.
+
+        >>> Ragged.of([[3, 1], [4, 1, 5], [9]]).take(np.array([2, 0])).data.tolist()
+        [9, 3, 1]
+        """
+        lengths = self.lengths[places]
+        inside = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        return Ragged(self.data[np.repeat(self.starts[places], lengths) + inside], lengths)
+
+    def with_data(self, data: NDArray[Any]) -> "Ragged":
+        """Other values of the same steps."""
+        return Ragged(data, self.lengths)
+
+    @cached_property
+    def packing(self) -> Packing:
+        """How they lie side by side; computed once, whatever is packed."""
+        if len(self.lengths) == 1:  # the answer to one question should not wait for sorting
+            steps = np.arange(self.lengths[0])
+            return Packing(np.zeros(1, np.int64), np.ones(len(steps), np.int64), steps)
+        order = np.argsort(-self.lengths, kind="stable")
+        ranks = np.empty_like(order)
+        ranks[order] = np.arange(len(order))
+        steps = np.arange(len(self.data)) - np.repeat(self.starts, self.lengths)  # N: each step's place in its sequence
+        batch_sizes = np.bincount(steps)
+        rows = (np.cumsum(batch_sizes) - batch_sizes)[steps] + np.repeat(ranks, self.lengths)
+        return Packing(order, batch_sizes, rows)
+
+    def packed(self, values: NDArray[Any] | None = None) -> NDArray[Any]:
+        """The steps, or other values of them (N x ...), in the order of the packing."""
+        values = self.data if values is None else values
+        packed = np.empty_like(values)
+        packed[self.packing.rows] = values
+        return packed
+
+    def unpacked(self, packed: NDArray[Any]) -> "Ragged":
+        """Values in the order of the packing (N x ...) as sequences again."""
+        return self.with_data(packed[self.packing.rows])
+
+    def padded(self, filler: int = 0) -> NDArray[Any]:
+        """B x T x ...: the sequences filled up to the longest."""
+        most = int(self.lengths.max(initial=0))
+        padded = np.full((len(self.lengths), most, *self.data.shape[1:]), filler, self.data.dtype)
+        padded[np.arange(most) < self.lengths[:, None]] = self.data
+        return padded

@@ -1,0 +1,131 @@
+"""Bracketed trees, one a line: `(3 (2 It) (4 (3 works) (2 .)))`. Nothing here recurses, however deep a tree is."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from elman.errors import UserError
+from elman.records.lines import FAIL, BadLines, read_lines
+
+PIECE = re.compile(r"[()]|[^ \t\n()]+")  # other blanks, as in 8 1/2 written with a fixed one, belong to words
+WRITTEN_AS = {"-LRB-": "(", "-RRB-": ")"}  # a bracket that is a word
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tree:
+    """A node: its label, and either the word that it stands for or the trees below it.
+
+    >>> tree = parse_tree("(3 (2 It) (4 (3 works) (2 .)))")
+    >>> tree.label, tree.tokens(), len(tree.children)
+    ('3', ['It', 'works', '.'], 2)
+    >>> tree
+    Tree('(3 (2 It) (4 (3 works) (2 .)))')
+    """
+
+    label: str
+    word: str | None = None
+    children: tuple["Tree", ...] = ()
+
+    def tokens(self) -> list[str]:
+        """The words, from left to right."""
+        words, waiting = [], [self]
+        while waiting:
+            node = waiting.pop()
+            if node.word is not None:
+                words.append(node.word)
+            waiting.extend(reversed(node.children))
+        return words
+
+    def __str__(self) -> str:
+        pieces: list[str] = []
+        waiting: list[Tree | str] = [self]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, str):
+                pieces.append(node)
+            elif node.word is not None:
+                pieces.append(f" ({node.label} {_written(node.word)})")
+            else:
+                pieces.append(f" ({node.label}")
+                waiting.extend([")", *reversed(node.children)])
+        return "".join(pieces).removeprefix(" ")
+
+    def __repr__(self) -> str:
+        return f"Tree({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tree) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+
+def parse_tree(text: str, where: str = "the tree") -> Tree:
+    """The tree that `text` writes; `where` it stands is for messages. Escapes of the Penn treebank are undone.
+
+    >>> parse_tree("(2 (2 and\\\\/or) (2 -LRB-))").tokens()
+    ['and/or', '(']
+    >>> parse_tree("(2 (2 and)", "sst.txt:7")
+    Traceback (most recent call last):
+    elman.errors.UserError: sst.txt:7 ends with 1 bracket still open: add the missing )
+    """
+    opened: list[list[str | Tree]] = []  # for each open bracket, what has come behind it
+    root: Tree | None = None
+    for piece in PIECE.findall(text):
+        if root is not None:
+            raise UserError(f"{where} goes on with {piece!r} where its tree is closed: mend the brackets")
+        if piece == "(":
+            opened.append([])
+        elif not opened:
+            raise UserError(f"{where} begins with {piece!r} where a tree begins with (: write (label word)")
+        elif piece != ")":
+            opened[-1].append(piece)
+        else:
+            node = _node(opened.pop(), where)
+            if opened:
+                opened[-1].append(node)
+            else:
+                root = node
+    if root is None:
+        plural = "" if len(opened) == 1 else "s"
+        missing = f"add the missing {')' * len(opened)}" if len(opened) < 4 else "mend the line"
+        raise UserError(f"{where} ends with {len(opened)} bracket{plural} still open: {missing}")
+    return root
+
+
+def _node(parts: list[str | Tree], where: str) -> Tree:
+    label, below = parts[:1], parts[1:]
+    if label and isinstance(label[0], str):
+        if len(below) == 1 and isinstance(below[0], str):
+            return Tree(label[0], word=WRITTEN_AS.get(below[0], below[0].replace("\\/", "/")))
+        trees = tuple(tree for tree in below if isinstance(tree, Tree))
+        if trees and len(trees) == len(below):
+            return Tree(label[0], children=trees)
+    shown = " ".join("(...)" if isinstance(part, Tree) else part for part in parts)
+    raise UserError(f"{where} has ({shown}) where a node is a label with one word or with trees: mend it")
+
+
+def _written(word: str) -> str:
+    return {"(": "-LRB-", ")": "-RRB-"}.get(word, word.replace("/", "\\/"))
+
+
+def iterate_trees(path: Path, encoding: str = "utf-8", bad: BadLines = FAIL) -> Iterator[tuple[Tree, str]]:
+    """The trees of a file, one a line, each with where it stands; empty lines are passed over.
+
+    >>> import tempfile
+    >>> place = Path(tempfile.mkdtemp()) / "sst.txt"
+    >>> _ = place.write_text("(3 (2 It) (3 works))\\n")
+    >>> [(tree.label, where.rpartition(":")[2]) for tree, where in iterate_trees(place)]
+    [('3', '1')]
+    """
+    for number, line in enumerate(read_lines(path, encoding, bad), 1):
+        if not line.strip():
+            continue
+        where = f"{path}:{number}"
+        try:
+            tree = parse_tree(line, where)
+        except UserError as error:
+            bad(error)
+        else:
+            yield tree, where
