@@ -1,6 +1,7 @@
 # Both commands do everything from a fresh clone: virtual environment, install, run.
 #   make test        lint, types, import directions, tests (under 12 minutes on two cores)
 #   make demo        the quick tour: train a small character model on Python's own library
+#   make format      Python and C++ in the house style
 #   make test-slow   the exhaustive checks
 #   make sanitize    the kernels' tests on a build that watches every access to memory (GCC)
 #   make sanitize-threads  the engine's, encoder's and decoder's tests on a build that watches what threads share (GCC)
@@ -12,7 +13,7 @@ INSTALLED := $(VENV)/.installed
 SANITIZED := build/sanitize
 libraries = $(foreach library,$(1),$(shell $(CXX) -print-file-name=$(library)))
 
-.PHONY: test demo test-slow sanitize sanitize-threads lint clean
+.PHONY: test demo test-slow sanitize sanitize-threads lint format clean
 .DEFAULT_GOAL := test
 
 $(INSTALLED): pyproject.toml constraints.txt
@@ -23,8 +24,13 @@ $(INSTALLED): pyproject.toml constraints.txt
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror csrc/*.cpp csrc/*.hpp
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+format: $(INSTALLED)
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i csrc/*.cpp csrc/*.hpp
 
 test: lint
 	$(BIN)/python -m pytest -n 2 -m 'not slow'
@@ -38,7 +44,7 @@ sanitize: $(INSTALLED)
 	    --config-settings build-dir=$(SANITIZED)/objects --config-settings cmake.define.ELMAN_SANITIZE=address .
 	LD_PRELOAD='$(call libraries,libasan.so libubsan.so libstdc++.so)' ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	    ELMAN_TEST_KERNELS=$(SANITIZED)/elman $(BIN)/python -m pytest -p tests.built_kernels -m 'not slow' \
-	    tests/test_kernels.py tests/test_native_entries.py tests/nn/fast/test_compiled.py tests/nn/fast/test_compiled_in_torch.py tests/nn/fast/test_additive.py \
+	    tests/test_kernels.py tests/test_native_entries.py tests/nn/fast/test_compiled.py tests/nn/fast/test_compiled_in_torch.py tests/nn/fast/test_attention.py \
 	    tests/nn/fast/test_shared.py tests/nn/test_softmax.py tests/nn/test_crf.py tests/runtime tests/decode/test_candidates.py
 
 # On the kernels' own threads: a sanitizer that does not know what happens inside OpenMP would take its waiting for none.

@@ -12,10 +12,8 @@ import time
 import torch
 from torch import nn
 
-from elman.tasks.language import read_recipe
-from elman.tasks.language.data import open_data
-from elman.tasks.language.task import LanguageTask
-from elman.train import seed_everything
+from elman.tasks import TASKS, training
+from elman.tasks.recipes import load_recipe
 
 RECIPES = ("tinyshakespeare", "wikitext2", "sonnets", "names-generate", "python")
 TURNS = 3
@@ -25,9 +23,10 @@ class Training:
     """A recipe in training that can change its layers' backend."""
 
     def __init__(self, name: str) -> None:
-        recipe = read_recipe(name)
-        seed_everything(recipe.train.seed)
-        self.task = LanguageTask(recipe, open_data(recipe))
+        task = TASKS["lm"]
+        recipe = load_recipe(task.Recipe, name)
+        data = task.open(recipe, training.sources_of(recipe.data, None, None), None, lambda line: None)
+        self.task = training.begin(task, recipe, data)
         self.batches, self.state = self.task.batches(), None
         self.optimizer = torch.optim.AdamW(self.task.network.parameters(), lr=recipe.train.lr)
 

@@ -20,9 +20,9 @@ from torch import Tensor, nn
 from elman.batches import IdStream
 from elman.batches.batches import StreamBatches
 from elman.nn.language import detach
-from elman.tasks.language.network import build_network
-from elman.tasks.language.scoring import hidden_and_targets
-from elman.tasks.language.settings import ModelSettings
+from elman.tasks.language import LanguageConfig, LanguageModel, LanguageRecipe
+from elman.tasks.reading import Reading
+from elman.tasks.scoring import hidden_and_targets
 from elman.text import TokenizerSettings, fit_tokenizer
 
 SIZE, LAYERS, STREAMS, STEPS, UPDATES = 200, 2, 20, 35, 8
@@ -70,8 +70,11 @@ def elman_updates(ids: np.ndarray, vocabulary: int, softmax: str) -> Callable[[]
     """The same updates by Elman."""
     tokenizer = fit_tokenizer(TokenizerSettings(kind="words"), [" ".join(f"w{i}" for i in range(vocabulary - 2))])
     tokenizer.counts = np.bincount(ids, minlength=tokenizer.size)
-    settings = ModelSettings(layers=LAYERS, hidden=SIZE, embedding=SIZE, tied=True, softmax=softmax)  # type: ignore[arg-type]
-    network = build_network(settings, tokenizer)
+    sizes = {"layers": LAYERS, "hidden": SIZE, "embedding": SIZE, "tied": True, "softmax": softmax}
+    recipe = LanguageRecipe.model_validate({"model": sizes})
+    reading = Reading("stream", tokenizer.eos_id, ends_text=True)
+    config = LanguageConfig.new("lm", recipe, model=recipe.model, reading=reading, labels=())
+    network = LanguageModel.build(config, tokenizer)
     optimizer = torch.optim.SGD(network.parameters(), lr=1.0)
     batches = StreamBatches(IdStream(ids.astype(np.uint32)), STREAMS, STEPS, start_id=1)
     state: object = None

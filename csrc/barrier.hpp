@@ -7,9 +7,9 @@ namespace elman {
 
 class Barrier {
   public:
-    // Returns when `count` threads have called it. Waits are short, so it spins; but not forever, since on a loaded machine
-    // the thread that is waited for may have no core.
-    // The answer is the same for all of them: whether any said that they should stop.
+    // Returns when `count` threads have called it. Waits are short, so it spins; but not forever, since on a loaded
+    // machine the thread that is waited for may have no core. The answer is the same for all of them: whether any said
+    // that they should stop.
     bool wait(int count, bool stop = false);
 
   private:

@@ -8,8 +8,8 @@
 
 namespace elman::ELMAN_ISA {
 
-// A fraction that has not been divided yet, so that the product of two takes one division. A logistic's bottom is at most
-// e^88 + 1 (doubles: e^708 + 1), a tangent's 2, and their product is still a number.
+// A fraction that has not been divided yet, so that the product of two takes one division. A logistic's bottom is at
+// most e^88 + 1 (doubles: e^708 + 1), a tangent's 2, and their product is still a number.
 template <class V>
 struct Fraction {
     V top, bottom;
@@ -56,6 +56,14 @@ ELMAN_INLINE LSTMState<V> lstm_cell(Gate i, V f, Gate g, Gate o, V c) {
     return {o * Nonlinearity<Gate>::tangent(next), next};
 }
 
+// One step of a trained LSTM from the sums of its gates, sum(0) ... sum(3)
+template <class V, class Sum>
+ELMAN_INLINE LSTMState<V> lstm_step(const Sum& sum, V c) {
+    using Gate = Fraction<V>;
+    const auto i = lstm_gate<Gate>(0, sum(0)), g = lstm_gate<Gate>(2, sum(2)), o = lstm_gate<Gate>(3, sum(3));
+    return lstm_cell(i, lstm_gate<V>(1, sum(1)), g, o, c);
+}
+
 template <class V>
 struct GRUState {
     V h, n;
@@ -66,6 +74,12 @@ template <class V>
 ELMAN_INLINE GRUState<V> gru_cell(V r, V z, V x_n, V h_n, V h) {
     const V n = hyperbolic_tangent(x_n + r * h_n);
     return {n + z * (h - n), n};
+}
+
+// One step of a trained GRU from the sums of its gates r and z
+template <class V>
+ELMAN_INLINE V gru_step(V sum_r, V sum_z, V x_n, V h_n, V h) {
+    return gru_cell(logistic(sum_r), logistic(sum_z), x_n, h_n, h).h;
 }
 
 // h' = tanh(..) or the positive part of the sum; a NaN stays one

@@ -3,22 +3,22 @@
 
 #include <vector>
 
+#include "attend_kernel.hpp"
 #include "engine.hpp"
-#include "look.hpp"
 
 namespace elman {
 
-enum class Looks { never, before, after };  // with the state before the step, and is fed what it saw; or after it
+enum class Attends { never, before, after };  // with the state before the step, whose context it is fed; or after it
 
-struct LookWeights {
-    Looks looks;
-    bool feeds_readout;                // it is fed the readout of the step before
+struct AttendWeights {
+    Attends attends;
+    bool feeds_readout;  // it is fed the readout of the step before
     Score score;
     float scale;
-    bool sees_token;                   // the query is of token and state
-    bool reads_token;                  // the readout is of the token too
-    int key_size, state_size;          // of the memory; 0 where it never looks
-    Plain query;                       // none where the state is the query
+    bool sees_token;           // the query is of token and state
+    bool reads_token;          // the readout is of the token too
+    int key_size, state_size;  // of the memory; 0 where it never attends
+    Plain query;               // none where the state is the query
     const float* query_bias = nullptr;
     const float* v = nullptr;
 };
@@ -26,8 +26,8 @@ struct LookWeights {
 class Decoder {
   public:
     // Copies all that it needs. The layers are those of a stream, and its bridge to the softmax the readout of token,
-    // state and what was seen. Throws std::invalid_argument where shapes do not fit.
-    Decoder(const Weights& weights, const LookWeights& look);
+    // state and context. Throws std::invalid_argument where shapes do not fit.
+    Decoder(const Weights& weights, const AttendWeights& attend);
     ~Decoder();
 
     int vocabulary() const { return engine_.vocabulary(); }
@@ -36,8 +36,8 @@ class Decoder {
     int key_size() const { return key_size_; }
     int memory_size() const { return memory_size_; }
 
-    // The logits (R x padded vocabulary) after reading one id a row; states (R x state_size) are changed in place, where
-    // each row looked is written to weights (R x S).
+    // The logits (R x padded vocabulary) after reading one id a row; states (R x state_size) are changed in place,
+    // where each row attended is written to weights (R x S).
     void step(int rows, const int* ids, const int* owners, const Memory& memory, float* states, float* weights,
               float* logits, int threads) const;
 
@@ -45,10 +45,10 @@ class Decoder {
     class Room;  // the memory in which a step is computed
 
     Engine engine_;
-    Looks looks_;
+    Attends attends_;
     int key_size_, memory_size_;
     Index fed_;  // numbers of the readout that is fed; 0 where it is not
-    LookNetwork network_{};
+    AttendNetwork network_{};
     PackedMatrix query_;
     Buffer<float> query_bias_, v_;
     mutable Spare<Room> rooms_;

@@ -5,40 +5,21 @@
 #include <new>
 #include <stdexcept>
 
-#define ELMAN_DECLARE(isa)                                                                                            \
-    namespace isa {                                                                                                   \
-    template <class T>                                                                                                \
-    void forward(const Layer<T>&);                                                                                    \
-    template <class T>                                                                                                \
-    void backward(const Layer<T>&);                                                                                   \
-    double surprise(float*, Index, Index, double);                                                                    \
-    extern const int lanes;                                                                                           \
-    void stream_step(const StreamNetwork&, const StreamWork&, int, int);                                              \
-    void stream_logits(const StreamNetwork&, const StreamWork&, const float*, Index, int, float*, int, int);          \
-    LogSum log_sum(const float*, Index);                                                                              \
-    double widen(const float*, Index, double*);                                                                       \
-    void cool(double*, Index, double, double);                                                                        \
-    void weigh(const double*, Index, double*);                                                                        \
-    void encode(const EncoderNetwork&, const EncoderWork&, int, int);                                                 \
-    void additive(const Additive&, bool, Index, Index, int);                                                          \
-    void mixture(const Mixture&, bool, Index, Index);                                                                 \
-    void place(const StreamNetwork&, const LookNetwork&, const LookWork&, const int*, const float*, Index, int, int); \
-    void look(const LookNetwork&, const LookWork&, int, int);                                                         \
-    void continue_best(const Continuations&, Index, Index);                                                           \
-    inline Kernels table() {                                                                                          \
-        return {#isa,  forward,     forward,       backward, backward, surprise,                                      \
-                lanes, stream_step, stream_logits, log_sum,  widen,    cool,                                          \
-                weigh, encode,      additive,      mixture,  place,    look,                                          \
-                continue_best};                                                                                       \
-    }                                                                                                                 \
+#define ELMAN_DECLARE(result, name, parameters) result name parameters;
+#define ELMAN_ENTRY(result, name, parameters) name,
+#define ELMAN_INSTRUCTION_SET(isa)                                        \
+    namespace isa {                                                       \
+    extern const int lanes;                                               \
+    ELMAN_KERNELS(ELMAN_DECLARE)                                          \
+    Kernels table() { return {#isa, lanes, ELMAN_KERNELS(ELMAN_ENTRY)}; } \
     }
 
 namespace elman {
 
-ELMAN_DECLARE(baseline)
+ELMAN_INSTRUCTION_SET(baseline)
 #if defined(__x86_64__)
-ELMAN_DECLARE(avx2)
-ELMAN_DECLARE(avx512)
+ELMAN_INSTRUCTION_SET(avx2)
+ELMAN_INSTRUCTION_SET(avx512)
 #endif
 
 namespace {
@@ -49,9 +30,9 @@ std::vector<Kernels> find_all() {
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return found;
     found.push_back(avx2::table());
-    for (const bool has : {__builtin_cpu_supports("avx512f"), __builtin_cpu_supports("avx512bw"),
-                           __builtin_cpu_supports("avx512dq"), __builtin_cpu_supports("avx512vl"),
-                           __builtin_cpu_supports("avx512vnni")})
+    for (const bool has :
+         {__builtin_cpu_supports("avx512f"), __builtin_cpu_supports("avx512bw"), __builtin_cpu_supports("avx512dq"),
+          __builtin_cpu_supports("avx512vl"), __builtin_cpu_supports("avx512vnni")})
         if (!has) return found;
     found.push_back(avx512::table());
 #endif

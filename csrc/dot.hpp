@@ -3,7 +3,8 @@
 // Weights are signed, -127 ... 127. Activations are 7-bit numbers, -63 ... 63, kept as unsigned bytes with 64 added. A
 // register of weights holds four consecutive numbers of each of its units; they meet four activations, the same for all
 // units, and the four products are added to the unit's 32-bit sum. What the 64 adds, 64 times the sum of the unit's
-// weights, is taken off once for each product of a row. No step can saturate, so the sums are exact and the same everywhere:
+// weights, is taken off once for each product of a row. No step can saturate, so the sums are exact and the same
+// everywhere:
 //   - AVX2 adds two products with saturation at 32767, and they are at most 2 * 127 * 127 = 32258;
 //   - AVX-512 VNNI adds four at once in 32 bits;
 //   - elsewhere bytes are widened in place to 16 bits, where two products fit for the same reason.

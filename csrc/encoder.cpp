@@ -13,9 +13,9 @@
 namespace elman {
 namespace {
 
-constexpr Index kRows = 2048;                 // of texts that are read side by side, unless one alone has more
-constexpr Index kProductsWorthACore = 400000; // what takes longer than waking another core
-constexpr Index kRoomBytes = 64 << 20;        // a larger room is not kept after its call
+constexpr Index kRows = 2048;                  // of texts that are read side by side, unless one alone has more
+constexpr Index kProductsWorthACore = 400000;  // what takes longer than waking another core
+constexpr Index kRoomBytes = 64 << 20;         // a larger room is not kept after its call
 
 }  // namespace
 
@@ -26,10 +26,12 @@ Encoder::Encoder(const EncoderWeights& weights)
     const Index H = hidden_, D = weights.directions;
     require(hidden_ > 0 && (D == 1 || D == 2), "a size");
     require(!weights.parts.empty() && weights.parts.size() % static_cast<std::size_t>(D) == 0, "the number of layers");
-    require(inputs_ >= 0 && ids_ >= 0 && (inputs_ > 0) != (ids_ > 0) && !(weights.residual && weights.dense), "the input");
+    require(inputs_ >= 0 && ids_ >= 0 && (inputs_ > 0) != (ids_ > 0) && !(weights.residual && weights.dense),
+            "the input");
     require(!(weights.dense && ids_), "the input");
     const bool added = weights.residual && inputs_ == D * H;  // to the first layer's output, so it has the same layout
-    if (inputs_) input_parts_ = added ? std::vector<Index>(static_cast<std::size_t>(D), H) : std::vector<Index>{inputs_};
+    if (inputs_)
+        input_parts_ = added ? std::vector<Index>(static_cast<std::size_t>(D), H) : std::vector<Index>{inputs_};
     network_.cell = weights.cell;
     network_.directions = static_cast<int>(D);
     network_.hidden = static_cast<int>(padded(H, kernels_.lanes));
@@ -58,7 +60,8 @@ void Encoder::add_layer(const EncoderWeights& weights, std::size_t depth, const 
     const Index H = hidden_, rows = blocks * H, seen = std::accumulate(parts.begin(), parts.end(), 0L);
     EncoderLayer layer{};
     for (int side = 0; side < network_.directions; ++side) {
-        const DirectionWeights& from = weights.parts[depth * static_cast<std::size_t>(network_.directions) + static_cast<std::size_t>(side)];
+        const DirectionWeights& from =
+            weights.parts[depth * static_cast<std::size_t>(network_.directions) + static_cast<std::size_t>(side)];
         EncoderDirection& to = layer.direction[side];
         const bool tabled = depth == 0 && ids_ > 0;
         require((from.table != nullptr) == tabled && static_cast<bool>(from.input) != tabled, name);
@@ -154,7 +157,8 @@ class Encoder::Room {
         work.barrier = barriers_;
     }
 
-    // The next buffer, in the same order in every call. What lies in the padding is zero from the beginning, and stays so.
+    // The next buffer, in the same order in every call. What lies in the padding is zero from the beginning, and stays
+    // so.
     float* floats(Index count) {
         if (used_ == buffers_.size()) {
             buffers_.emplace_back();
@@ -187,8 +191,8 @@ struct Encoder::Plan {
         for (int i = 0; i < texts.count; ++i) starts.push_back(starts.back() + texts.lengths[i]);
     }
 
-    // Texts that are read side by side. A few are dealt out, so that every thread has long and short ones; of many, those
-    // of like length stay together.
+    // Texts that are read side by side. A few are dealt out, so that every thread has long and short ones; of many,
+    // those of like length stay together.
     std::vector<std::vector<int>> groups(const Texts& texts, int threads) const {
         const auto count = static_cast<std::size_t>(threads);
         std::vector<std::vector<int>> found;
@@ -268,15 +272,16 @@ void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>&
     const auto for_rows = [&](auto take) {  // take(row here, row among those of the call)
         for (int i = 0; i < count; ++i)
             for (int t = 0; t < work.lengths[i]; ++t)
-                take(work.offsets[t] + i, plan.starts[static_cast<std::size_t>(chosen[static_cast<std::size_t>(i)])] + t);
+                take(work.offsets[t] + i,
+                     plan.starts[static_cast<std::size_t>(chosen[static_cast<std::size_t>(i)])] + t);
     };
-    for_rows([&](Index row, Index given) {
+    for_rows([&](Index row, Index source) {
         if (texts.ids) {
-            room->ids[static_cast<std::size_t>(row)] = texts.ids[given];
+            room->ids[static_cast<std::size_t>(row)] = texts.ids[source];
             return;
         }
         float* to = work.seen + row * work.seen_stride;
-        const float* from = texts.vectors + given * inputs_;
+        const float* from = texts.vectors + source * inputs_;
         for (const Index part : input_parts_) {
             copy(to, from, part);
             to += padded(part, lanes);
@@ -296,7 +301,8 @@ void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>&
             copy(answers + place * width_ + part * size, from + row * stride + part * network_.hidden, size);
     };
     if (!pooled()) for_rows(answer);
-    else for (int i = 0; i < count; ++i) answer(i, chosen[static_cast<std::size_t>(i)]);
+    else
+        for (int i = 0; i < count; ++i) answer(i, chosen[static_cast<std::size_t>(i)]);
     // Where memory ran out before, it is not kept: a room that was half prepared is not used again.
     if (room->bytes() <= kRoomBytes) rooms_.keep(std::move(room));
 }

@@ -1,10 +1,11 @@
-// A trained network that reads whole texts: packed, never changed again, and used by several threads of a program at once.
+// A trained network that reads whole texts: packed, never changed again, and used by several threads of a program at
+// once.
 #pragma once
 
 #include <vector>
 
 #include "barrier.hpp"
-#include "encode.hpp"
+#include "encoder_kernel.hpp"
 #include "packed.hpp"
 #include "spare.hpp"
 
@@ -12,8 +13,8 @@ namespace elman {
 
 // The weights of one direction of a layer as they come in: PyTorch's order of gates, row-major.
 struct DirectionWeights {
-    Plain input;       // gates*H x what the layer sees; none where there is a table
-    Plain hidden;      // gates*H x H
+    Plain input;                         // gates*H x what the layer sees; none where there is a table
+    Plain hidden;                        // gates*H x H
     const float* bias = nullptr;         // gates*H
     const float* table = nullptr;        // ids x gates*H; first layer only
     const float* hidden_bias = nullptr;  // H; GRU only
@@ -22,18 +23,19 @@ struct DirectionWeights {
 struct EncoderWeights {
     Cell cell;
     int hidden, directions;
-    int inputs, ids;                           // size of the vectors that are read, or how many ids there are; the other is 0
+    int inputs, ids;  // size of the vectors that are read, or how many ids there are; the other is 0
     bool residual, dense;
-    std::vector<DirectionWeights> parts;       // layer by layer, both directions of each
+    std::vector<DirectionWeights> parts;  // layer by layer, both directions of each
     Pooling pooling;
-    Plain query;                               // attention: D*H columns
+    Plain query;  // attention: D*H columns
     const float* query_bias = nullptr;
     const float* query_vector = nullptr;
-    Plain head;                                // C x D*H; none without
+    Plain head;  // C x D*H; none without
     const float* head_bias = nullptr;
 };
 
-// The texts of one call: their rows lie one after the other, the vectors or ids of the first text, then those of the next.
+// The texts of one call: their rows lie one after the other, the vectors or ids of the first text, then those of the
+// next.
 struct Texts {
     int count;
     const int* lengths;  // each above zero
@@ -50,7 +52,9 @@ class Encoder {
     int inputs() const { return inputs_; }
     int ids() const { return ids_; }
     bool pooled() const { return network_.pooling != Pooling::steps; }
-    Index width() const { return width_; }  // numbers of an answer: one for each text where it is pooled, else for each row
+    Index width() const {
+        return width_;
+    }  // numbers of an answer: one for each text where it is pooled, else for each row
 
     // Writes the answers, texts and rows in the order in which they came.
     void run(const Texts& texts, float* answers, int threads) const;

@@ -49,7 +49,8 @@ Engine::Engine(const Weights& weights)
         network_.token_scale = keep_rows(weights.tokens.scale, 1, 1, weights.tokens.rows);
     }
     if (weights.label_size)
-        network_.label_vectors = keep_rows(weights.label_vectors, 1, 1, static_cast<Index>(labels_) * weights.label_size);
+        network_.label_vectors =
+            keep_rows(weights.label_vectors, 1, 1, static_cast<Index>(labels_) * weights.label_size);
     layers_.reserve(depth);
     for (std::size_t i = 0; i < depth; ++i) add_layer(weights, i);
     network_.layer = layers_.data();
@@ -78,7 +79,8 @@ void Engine::check_seen(const Weights& weights) const {
     require(!weights.fed_size || weights.token_size, "what is fed");
     require((weights.token_size > 0) == static_cast<bool>(weights.tokens), "the embedding");
     if (weights.tokens)
-        require(weights.tokens.rows == weights.vocabulary && weights.tokens.columns == weights.token_size, "the embedding");
+        require(weights.tokens.rows == weights.vocabulary && weights.tokens.columns == weights.token_size,
+                "the embedding");
     require(!weights.label_size || (weights.label_vectors && labels_ && weights.token_size), "the embedding of labels");
 }
 
@@ -86,7 +88,8 @@ void Engine::add_layer(const Weights& weights, std::size_t depth) {
     const LayerWeights& from = weights.layers[depth];
     const std::string name = "layer " + std::to_string(depth + 1);
     const int blocks = weight_blocks(weights.cell);
-    const Index H = hidden_, P = output_, rows = blocks * H, seen = weights.token_size + weights.label_size + weights.fed_size;
+    const Index H = hidden_, P = output_, rows = blocks * H,
+                seen = weights.token_size + weights.label_size + weights.fed_size;
     const bool first = depth == 0, tabled = from.table != nullptr;
     // Only what reads the token has a table: the first layer, or with dense connections every layer.
     require(!tabled || first || weights.dense, name);
@@ -160,7 +163,7 @@ Stream::Stream(const Engine& engine, int rows, int vectors, int threads)
     if (bridged) work_.bridged = floats(vectors * bridged);
     Index longest = work_.seen_stride;
     for (const Index size : {static_cast<Index>(network.hidden), static_cast<Index>(network.output), bridged,
-                            static_cast<Index>(network.bridge.size)})
+                             static_cast<Index>(network.bridge.size)})
         longest = size > longest ? size : longest;
     for (StreamScratch& each : scratch_)
         for (int which = 0; which < 2; ++which) {
@@ -193,7 +196,8 @@ void Stream::begin() {
     load(states.data());
 }
 
-// A row's numbers, layer by layer: copy(where they stand here, where they stand outside, how many, how many with the padding).
+// A row's numbers, layer by layer: copy(where they stand here, where they stand outside, how many, how many with the
+// padding).
 template <class Numbers, class Copy>
 void Stream::rows_of_states(Numbers* states, Index apart, Copy copy) const {
     for (int row = 0; row < work_.rows; ++row) {
@@ -231,7 +235,8 @@ void Stream::gather(const std::vector<int>& rows) {
         labels_[static_cast<std::size_t>(row)] = labels_[static_cast<std::size_t>(from)];
         for (int depth = 0; depth < network.layers; ++depth) {
             std::memcpy(h(depth, row), h(depth, from), static_cast<std::size_t>(network.output) * sizeof(float));
-            if (work_.c) std::memcpy(c(depth, row), c(depth, from), static_cast<std::size_t>(network.hidden) * sizeof(float));
+            if (work_.c)
+                std::memcpy(c(depth, row), c(depth, from), static_cast<std::size_t>(network.hidden) * sizeof(float));
         }
     }
 }
@@ -257,7 +262,8 @@ void Engine::step(int rows, const int* ids, const int* labels, const float* stat
             float* to = log_probs + static_cast<Index>(row) * vocabulary();
             const LogSum sum = kernels_.log_sum(from, stream.padded());
             const double total = sum.top + std::log(sum.sum);
-            for (int id = 0; id < vocabulary(); ++id) to[id] = static_cast<float>(static_cast<double>(from[id]) - total);
+            for (int id = 0; id < vocabulary(); ++id)
+                to[id] = static_cast<float>(static_cast<double>(from[id]) - total);
         }
     };
     parallel(threads, body);

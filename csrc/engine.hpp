@@ -13,9 +13,9 @@ namespace elman {
 
 // The weights of a layer as they come in: PyTorch's order of gates, row-major.
 struct LayerWeights {
-    Plain input;       // gates*H x what the layer sees; none where `table` holds all of it
-    Plain hidden;      // gates*H x P
-    Plain projection;  // P x H; none without
+    Plain input;                         // gates*H x what the layer sees; none where `table` holds all of it
+    Plain hidden;                        // gates*H x P
+    Plain projection;                    // P x H; none without
     const float* bias = nullptr;         // gates*H
     const float* table = nullptr;        // V x gates*H: token and bias; null where the token is multiplied out
     const float* labels = nullptr;       // labels x gates*H; null where there is no label, or it is multiplied out
@@ -27,15 +27,15 @@ struct Weights {
     int vocabulary, hidden, output, labels;
     bool residual, dense;
     int token_size = 0, label_size = 0, fed_size = 0;  // of what the first layer sees, where it is needed as a vector
-    Plain tokens;                           // V x token_size
-    const float* label_vectors = nullptr;   // labels x label_size
+    Plain tokens;                                      // V x token_size
+    const float* label_vectors = nullptr;              // labels x label_size
     std::vector<LayerWeights> layers;
-    Plain bridge, softmax;                  // softmax: V x what it sees
+    Plain bridge, softmax;  // softmax: V x what it sees
     const float* bridge_bias = nullptr;
-    bool bridge_tanh = false;               // the softmax sees the hyperbolic tangent of the bridge
-    std::vector<Index> bridge_parts;        // sizes of the vectors that the bridge sees side by side; none: the output
-    const float* softmax_bias = nullptr;    // V
-    const float* initial = nullptr;         // the state before the first step, `state_size` numbers
+    bool bridge_tanh = false;             // the softmax sees the hyperbolic tangent of the bridge
+    std::vector<Index> bridge_parts;      // sizes of the vectors that the bridge sees side by side; none: the output
+    const float* softmax_bias = nullptr;  // V
+    const float* initial = nullptr;       // the state before the first step, `state_size` numbers
 };
 
 class Stream;
@@ -51,10 +51,10 @@ class Engine {
     const StreamNetwork& network() const { return network_; }
     int vocabulary() const { return network_.vocabulary; }
     int labels() const { return labels_; }
-    Index state_size() const { return state_size_; }    // numbers of a row's state: for each layer h, then c
+    Index state_size() const { return state_size_; }  // numbers of a row's state: for each layer h, then c
     const float* initial() const { return initial_.data(); }
-    Index bytes() const { return bytes_; }              // of the weights that a step of one row reads
-    int threads_for(int rows, int most) const;          // as many of `most` as make a step quicker
+    Index bytes() const { return bytes_; }      // of the weights that a step of one row reads
+    int threads_for(int rows, int most) const;  // as many of `most` as make a step quicker
     int hidden() const { return hidden_; }
     int output() const { return output_; }
 
@@ -91,10 +91,11 @@ class Stream {
     // `rows` texts; logits are made for up to `vectors` at a time, or with 0 in the caller's own memory.
     Stream(const Engine& engine, int rows, int vectors, int threads);
 
-    void begin();                                // every row at the initial state
+    void begin();                                     // every row at the initial state
     void load(const float* states, Index apart = 0);  // B x state_size, or rows so far apart
     void save(float* states, Index apart = 0) const;
-    void gather(const std::vector<int>& rows);   // go on with these rows: a later or equal one in each place, or the first
+    void gather(
+        const std::vector<int>& rows);  // go on with these rows: a later or equal one in each place, or the first
     void set_rows(int rows) { work_.rows = rows; }
     int rows() const { return work_.rows; }
     int* ids() { return ids_.data(); }
@@ -116,7 +117,7 @@ class Stream {
         if (index == 0) work_.turn = 1 - work_.turn;
     }
 
-    const float* top() const;  // what the last layer gives after a step, before the turn
+    const float* top() const;                               // what the last layer gives after a step, before the turn
     const float* bridged() const { return work_.bridged; }  // what the softmax saw, where there is a bridge to it
     float* h(int depth, int row) const;                     // of the present state
     Index stride() const { return engine_.network().output; }

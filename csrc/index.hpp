@@ -1,5 +1,5 @@
-// The type of places and sizes in memory: a product of two sizes, each of which is an int, need not be one. And how large
-// sizes may be.
+// The type of places and sizes in memory: a product of two sizes, each of which is an int, need not be one. And how
+// large sizes may be.
 #pragma once
 
 #include <cstddef>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "dispatch.hpp"
-#include "stream.hpp"
+#include "engine_kernel.hpp"
 
 namespace elman {
 
@@ -18,7 +18,8 @@ inline void require(bool fits, const std::string& what) {
     if (!fits) throw std::invalid_argument(what + " does not fit the rest of the network");
 }
 
-// Memory for numbers that are read over and over: in large pages where it is large. Throws std::bad_alloc; `release` frees it.
+// Memory for numbers that are read over and over: in large pages where it is large. Throws std::bad_alloc; `release`
+// frees it.
 void* allocate_pages(Index bytes);
 
 // Memory that begins at a cache line, all zeros.

@@ -27,8 +27,8 @@ ELMAN_INLINE Range share_of(int total, int index, int count) {
             static_cast<int>(static_cast<Index>(total) * (index + 1) / count)};
 }
 
-// Rows of a tile whose panel is V registers wide: as many as fit. Besides the sums there are, in turn, all rows' numbers
-// and one column, or all columns and one row's number, whichever are fewer.
+// Rows of a tile whose panel is V registers wide: as many as fit. Besides the sums there are, in turn, all rows'
+// numbers and one column, or all columns and one row's number, whichever are fewer.
 constexpr int tile_rows(int vectors) {
     int rows = 1;
     for (int more = 2; more <= 12; ++more)
@@ -90,7 +90,8 @@ struct Nothing {
 // sums (rows x V registers) = a (rows x K, rows `stride` apart) times one panel; or added to what is there.
 // `touch(row)` is called a little before each row is computed: to fetch what will be needed with it.
 template <class T, int V, class Touch = Nothing>
-void multiply_panel(const T* a, Index stride, int rows, const T* panel, int K, T* sums, bool add = false, Touch touch = {}) {
+void multiply_panel(const T* a, Index stride, int rows, const T* panel, int K, T* sums, bool add = false,
+                    Touch touch = {}) {
     constexpr int W = kLanes<T>;
     constexpr int most = tile_rows(V);
     const int tiles = (rows + most - 1) / most;

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "dot.hpp"
+#include "engine_kernel.hpp"
 #include "panels.hpp"
-#include "stream.hpp"
 
 namespace elman::ELMAN_ISA {
 
@@ -27,7 +27,9 @@ ELMAN_INLINE int panel_vectors(const Matrix& m, int p) {
 ELMAN_INLINE Index panel_column(const Matrix& m, int p) { return static_cast<Index>(p) * panel_width(m) * kWidth; }
 
 // How many units there are with those that fill the last register.
-ELMAN_INLINE Index padded_units(const Matrix& m) { return (static_cast<Index>(m.units) + kWidth - 1) / kWidth * kWidth; }
+ELMAN_INLINE Index padded_units(const Matrix& m) {
+    return (static_cast<Index>(m.units) + kWidth - 1) / kWidth * kWidth;
+}
 
 // --- The rows -------------------------------------------------------------------------------------------------------
 
@@ -39,9 +41,11 @@ struct Rows {
     const float* scale;
 };
 
-// A row as bytes: its largest number becomes 63 or -63. What is not finite makes the scale so, and with it every product.
+// A row as bytes: its largest number becomes 63 or -63. What is not finite makes the scale so, and with it every
+// product.
 inline float to_bytes(const float* from, int size, std::uint8_t* to) {
-    constexpr std::int32_t kMagic = 0x4B400000 - kOffset;  // 1.5 * 2^23: a number added to it is rounded and stands in the low bits
+    constexpr std::int32_t kMagic =
+        0x4B400000 - kOffset;  // 1.5 * 2^23: a number added to it is rounded and stands in the low bits
     Vector<float> most = {}, bad = {};
     for (int k = 0; k < size; k += kWidth) {
         const Vector<float> x = load(from + k), magnitude = x < 0 ? -x : x;
@@ -63,10 +67,12 @@ inline float to_bytes(const float* from, int size, std::uint8_t* to) {
     return (top > 1e-30f ? top / kLargestByte : 0.0f) + poison;
 }
 
-inline Rows rows_for(const Matrix& m, const float* data, Index stride, int rows, const StreamScratch& scratch, int which) {
+inline Rows rows_for(const Matrix& m, const float* data, Index stride, int rows, const StreamScratch& scratch,
+                     int which) {
     if (!m || !m.scale) return {data, stride, nullptr, nullptr};
     for (int r = 0; r < rows; ++r)
-        scratch.scale[which][r] = to_bytes(data + r * stride, m.size, scratch.bytes[which] + static_cast<Index>(r) * m.size);
+        scratch.scale[which][r] =
+            to_bytes(data + r * stride, m.size, scratch.bytes[which] + static_cast<Index>(r) * m.size);
     return {nullptr, m.size, scratch.bytes[which], scratch.scale[which]};
 }
 
@@ -101,7 +107,8 @@ ELMAN_INLINE void one_row(const float* x, const float* panel, int size, float* s
 }
 
 template <int R, int V>
-ELMAN_INLINE void byte_rows(const Matrix& m, Index column, const std::int8_t* panel, const Rows& in, int first, float* sums) {
+ELMAN_INLINE void byte_rows(const Matrix& m, Index column, const std::int8_t* panel, const Rows& in, int first,
+                            float* sums) {
     Integers sum[R][V];
 #pragma GCC unroll 4
     for (int v = 0; v < V; ++v) {
@@ -170,7 +177,8 @@ inline void copy_token(const StreamNetwork& network, int id, float* to) {
     for (int k = 0; k < network.token_size; ++k) to[k] = static_cast<float>(bytes[k]) * network.token_scale[id];
 }
 
-// A plain product of all rows with the panels of one thread; calls write(row, unit, register) for each register of sums.
+// A plain product of all rows with the panels of one thread; calls write(row, unit, register) for each register of
+// sums.
 template <class Write>
 ELMAN_INLINE void product(const Matrix& m, const Rows& in, int rows, const StreamScratch& scratch, int index, int count,
                           Write write) {
@@ -181,7 +189,8 @@ ELMAN_INLINE void product(const Matrix& m, const Rows& in, int rows, const Strea
             multiply(m, p, in, first, some, scratch.sums[0]);
             for (int r = 0; r < some; ++r)
                 for (int v = 0; v < vectors; ++v)
-                    write(first + r, panel_column(m, p) + v * kWidth, load(scratch.sums[0] + (r * vectors + v) * kWidth));
+                    write(first + r, panel_column(m, p) + v * kWidth,
+                          load(scratch.sums[0] + (r * vectors + v) * kWidth));
         }
 }
 

@@ -40,7 +40,7 @@ Sampler::Sampler(const Kernels& kernels, const Sampling& sampling, const std::ve
 }
 
 int Sampler::choose(const float* logits, const Seen* seen, std::uint64_t stream, std::uint64_t step) {
-    double top = kernels_.widen(logits, padded_, z_.data());
+    double top = kernels_.to_double(logits, padded_, z_.data());
     if (!(top < kInfinity)) return kNotFinite;
     if (seen) penalise(logits, *seen);
     for (const int id : suppressed_) z_[static_cast<std::size_t>(id)] = -kInfinity;
@@ -49,9 +49,9 @@ int Sampler::choose(const float* logits, const Seen* seen, std::uint64_t stream,
     if (!(top < kInfinity)) return kNotFinite;
     if (sampling_.temperature == 0)
         return static_cast<int>(std::find(z_.begin(), z_.begin() + vocabulary_, top) - z_.begin());
-    kernels_.cool(z_.data(), padded_, top, sampling_.temperature);
+    kernels_.apply_temperature(z_.data(), padded_, top, sampling_.temperature);
     if (sampling_.top_k) keep_top_k();
-    kernels_.weigh(z_.data(), padded_, w_.data());
+    kernels_.exponentials(z_.data(), padded_, w_.data());
     if (sampling_.top_p < 1) keep_top_p();
     return draw(uniform(sampling_.seed, stream, step));
 }
@@ -94,7 +94,8 @@ double Sampler::kth_largest() {
     return best_.front();
 }
 
-// The others become -inf: what is above the k-th largest stays, and of those equal to it the lowest ids until there are k.
+// The others become -inf: what is above the k-th largest stays, and of those equal to it the lowest ids until there are
+// k.
 void Sampler::keep_top_k() {
     const double least = kth_largest();
     const auto end = z_.begin() + vocabulary_;
@@ -115,7 +116,8 @@ struct Bins {
     }
 };
 
-// The bin in which the border falls; `before`, the weight of all that is ranked higher, grows by that of the bins before it.
+// The bin in which the border falls; `before`, the weight of all that is ranked higher, grows by that of the bins
+// before it.
 int border_bin(const double* mass, double limit, double& before) {
     int bin = 0;
     while (bin < Bins::kCount - 1 && before + mass[bin] < limit) before += mass[bin++];
@@ -124,15 +126,16 @@ int border_bin(const double* mass, double limit, double& before) {
 
 }  // namespace
 
-// Ids are put into bins by falling z, and only those of the bin in which the border falls into finer ones, until they are
-// few, or all equal: then they are ranked. No branch depends on a number that nobody can foresee.
+// Ids are put into bins by falling z, and only those of the bin in which the border falls into finer ones, until they
+// are few, or all equal: then they are ranked. No branch depends on a number that nobody can foresee.
 void Sampler::keep_top_p() {
     constexpr int kFew = 24;  // that are as quickly sorted
     const double* z = z_.data();
     double *w = w_.data(), mass[Bins::kCount] = {}, total = 0, before = 0;
     int *border = border_.data(), count = 0;
     Bins bins{0, 4};
-    const auto divide = [&](int last, int id) {  // what lies behind the border is dropped, what lies at it looked at again
+    const auto divide = [&](int last,
+                            int id) {  // what lies behind the border is dropped, what lies at it looked at again
         const int bin = bins.of(z[id]);
         w[id] = bin > last ? 0 : w[id];
         border[count] = id;

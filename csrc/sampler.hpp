@@ -10,9 +10,9 @@
 namespace elman {
 
 struct Sampling {
-    double temperature = 1;  // 0: the likeliest id
-    Index top_k = 0;         // 0: all
-    double top_p = 1;        // 1: all
+    double temperature = 1;         // 0: the likeliest id
+    Index top_k = 0;                // 0: all
+    double top_p = 1;               // 1: all
     double repetition_penalty = 1;  // 1: none
     std::uint64_t seed = 0;
 };
@@ -47,7 +47,8 @@ class Sampler {
 
     Sampler(const Kernels& kernels, const Sampling& sampling, const std::vector<int>& suppressed, int vocabulary);
 
-    // The id after `logits` (padded to whole registers with -inf), or one of the two failures above. `seen` may be null.
+    // The id after `logits` (padded to whole registers with -inf), or one of the two failures above. `seen` may be
+    // null.
     int choose(const float* logits, const Seen* seen, std::uint64_t stream, std::uint64_t step);
 
   private:

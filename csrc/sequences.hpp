@@ -1,4 +1,5 @@
-// What both ways through the steps of a layer share: whose sequences are whose, and the memory and products of a core.
+// What the forward and the backward pass of a layer share: whose sequences are whose, and the memory and products of a
+// core.
 //
 // Sequences do not see each other, so each core takes some of them through all steps and never waits for another core.
 // Each number is summed up in the same order whatever the tile or the core, so results do not depend on either.
@@ -6,7 +7,7 @@
 
 #include "dispatch.hpp"
 #include "panels.hpp"
-#include "recurrence.hpp"
+#include "recurrence_kernel.hpp"
 #include "threads.hpp"
 
 namespace elman::ELMAN_ISA {
@@ -38,7 +39,7 @@ struct Member {
     Interrupt& interrupt;
 };
 
-// The memory of all cores, asked for before they begin: where there is none left, only the caller can say so.
+// The memory of all cores, asked for before they begin: where there is no more, only the caller can say so.
 template <class T>
 class Room {
   public:
@@ -56,7 +57,8 @@ class Room {
     Memory<T> memory_;
 };
 
-// The i-th of `count` panels. Every other time they are gone through from the end: those used last are still in the cache.
+// The i-th of `count` panels. Every other time they are gone through from the end: those used last are still in the
+// cache.
 struct Turn {
     bool back = false;
     int operator()(int i, int count) const { return back ? count - 1 - i : i; }
@@ -91,7 +93,7 @@ void for_shares(const Layer<T>& layer, int index, int count, Run run) {
     }
 }
 
-// Calls run(s, t, first row, rows) for step t, the s-th in the order given, a chunk of its rows at a time.
+// Calls run(s, t, first row, rows) for step t, the s-th in their order, a chunk of its rows at a time.
 template <class T, class Run>
 void for_chunks(const Layer<T>& layer, const Share& share, const Member<T>& member, bool last_first, Run run) {
     const Index products = static_cast<Index>(weight_blocks(layer.cell)) * layer.hidden *
@@ -109,7 +111,7 @@ void for_chunks(const Layer<T>& layer, const Share& share, const Member<T>& memb
     }
 }
 
-// A state that was given, or zeros.
+// A copy of a state, or zeros where there is none.
 template <class T>
 void copy_state(T* to, const T* from, Index count) {
     if (from) std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(T));
@@ -127,7 +129,8 @@ void write_panel(const Panels<T>& panels, int p, int rows, const T* sums, T* to,
 
 // `to` (rows x N) = `a` (rows x K) times a packed matrix.
 template <class T>
-void multiply_matrix(const Panels<T>& panels, const T* packed, const T* a, Index a_stride, int rows, T* sums, T* to, Index stride) {
+void multiply_matrix(const Panels<T>& panels, const T* packed, const T* a, Index a_stride, int rows, T* sums, T* to,
+                     Index stride) {
     for (int p = 0; p < panels.count(); ++p) {
         multiply_panel(panels.vectors(p), a, a_stride, rows, packed + panels.offset(p), panels.K, sums);
         write_panel(panels, p, rows, sums, to, stride);

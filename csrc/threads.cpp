@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #endif
 #if defined(__linux__)
 #include <dlfcn.h>
+#include <link.h>
 #endif
 
 namespace elman {
@@ -40,7 +42,8 @@ struct OpenMP {
 };
 
 #if defined(__linux__)
-// What PyTorch's own calls are bound to: the first of that name in the program (LD_PRELOAD), then in what libtorch_cpu links.
+// What PyTorch's own calls are bound to: the first of that name in the program (LD_PRELOAD), then in what libtorch_cpu
+// links.
 template <class Function>
 void find(void* torch, const char* name, Function& function) {
     void* found = dlsym(RTLD_DEFAULT, name);
@@ -65,9 +68,33 @@ OpenMP find_openmp() {
     return openmp;
 }
 
+// How many libraries the process has loaded so far.
+unsigned long long libraries() {
+    unsigned long long count = 1;
+#if defined(__linux__)
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* found) {
+            *static_cast<unsigned long long*>(found) = info->dlpi_adds;
+            return 1;
+        },
+        &count);
+#endif
+    return count;
+}
+
+// A process may load PyTorch at any time: what was not found is looked for again once there are more libraries.
 const OpenMP& openmp() {
-    static const OpenMP found = find_openmp();
-    return found;
+    static const OpenMP none;
+    static std::atomic<const OpenMP*> known{nullptr};
+    static std::atomic<unsigned long long> searched{0};
+    if (const OpenMP* found = known.load()) return *found;
+    const unsigned long long now = libraries();
+    if (searched.exchange(now) == now) return none;
+    OpenMP found = find_openmp();
+    if (!found.found()) return none;
+    const OpenMP* first = nullptr;
+    const OpenMP* kept = new OpenMP(std::move(found));  // as long as the process
+    return known.compare_exchange_strong(first, kept) ? *kept : *first;
 }
 
 // --- A pool of our own ----------------------------------------------------------------------------------------------
@@ -136,23 +163,22 @@ unsigned long main_thread = 0;  // Python's
 });
 #endif
 
-double seconds() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
 
 void parallel(int threads, void (*body)(int, int, void*), void* data) {
     if (threads <= 1 || forked) return body(0, 1, data);
     Region region{body, data, threads};
-    if (!openmp().found()) return own_pool().run(region);
-    openmp().parallel(
-        [](void* given) {
-            const auto& mine = *static_cast<Region*>(given);
+    const OpenMP& pool = openmp();
+    if (!pool.found()) return own_pool().run(region);
+    pool.parallel(
+        [](void* argument) {
+            const auto& mine = *static_cast<Region*>(argument);
             const int index = openmp().thread_number(), count = std::min(mine.threads, openmp().threads());
             if (index < count) mine.body(index, count, mine.data);
         },
-        &region, static_cast<unsigned>(std::max(threads, openmp().most_threads())), 0);
+        &region, static_cast<unsigned>(std::max(threads, pool.most_threads())), 0);
 }
 
 const char* thread_library() { return openmp().found() ? openmp().path.c_str() : "std::thread"; }

@@ -1,9 +1,9 @@
 // Running one function on several cores at once.
 //
 // PyTorch brings an OpenMP library whose threads wait for its next operation by spinning. A second pool would have to
-// fight them for the cores, so its pool is used here too, and asked for as many threads as PyTorch asks for: with another
-// number it would end some and start others. Where there is no such library (macOS), or with ELMAN_OWN_THREADS=1 in the
-// environment, the kernels have a pool of their own.
+// fight them for the cores, so its pool is used here too, and asked for as many threads as PyTorch asks for: with
+// another number it would end some and start others. Where there is no such library (macOS), or with
+// ELMAN_OWN_THREADS=1 in the environment, the kernels have a pool of their own.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,9 @@
 
 namespace elman {
 
-// Calls body(index, count, data) for index = 0 ... count-1, all at the same time, the first on the caller's thread; count is
-// `threads` or fewer. The body must not throw. In a process that was forked count is 1: its parent's threads are not there.
+// Calls body(index, count, data) for index = 0 ... count-1, all at the same time, the first on the caller's thread;
+// count is `threads` or fewer. The body must not throw. In a process that was forked count is 1: its parent's threads
+// are not there.
 void parallel(int threads, void (*body)(int index, int count, void* data), void* data);
 
 template <class Body>
@@ -29,21 +30,22 @@ const char* thread_library();
 // Called once, when the module is imported: notes which thread Python's signals come to.
 void note_main_thread();
 
-// Lets Ctrl-C, and whatever else Python does at a signal, end a call that takes long. Python's lock is not held meanwhile, and
-// is asked for on Python's main thread alone: no other sees a signal. It is made on the caller's thread.
+// Lets Ctrl-C, and whatever else Python does at a signal, end a call that takes long. Python's lock is not held
+// meanwhile, and is asked for on Python's main thread alone: no other sees a signal. It is made on the caller's thread.
 class Interrupt {
   public:
     Interrupt();
 
-    // Asked again and again by the members of a region: whether to give up what they do. `work` is about as many products as
-    // are to come until it is asked again. The caller's thread asks Python now and then, the others see what it found.
+    // Asked again and again by the members of a region: whether to give up what they do. `work` is about as many
+    // products as are to come until it is asked again. The caller's thread asks Python now and then, the others see
+    // what it found.
     __attribute__((always_inline)) bool stops(int index, Index work) {
         if (index == 0 && (work_ += work) >= kWork) ask();
         return __atomic_load_n(&stops_, __ATOMIC_RELAXED);
     }
 
-    // The last thing that each member does where none waits for another: the caller's thread, which may have had the least to
-    // do or nothing at all, goes on asking until all have come here.
+    // The last thing that each member does where none waits for another: the caller's thread, which may have had the
+    // least to do or nothing at all, goes on asking until all have come here.
     void end(int index, int count);
 
     // After the region: throws what Python raised, if it did.

@@ -10,7 +10,7 @@ inline bool above(float x, float y) { return (x > y) | ((x != x) & (y == y)); }
 
 }  // namespace
 
-// On the way forward only the maximum is kept; which tag it came from is asked on the way back, of one column.
+// The forward pass keeps the maximum only; which tag it came from is computed on the path back, of one column.
 float viterbi(const Chain& chain, const float* emissions, Index steps, std::int64_t* path) {
     const Index K = chain.tags;
     std::vector<float> best(static_cast<std::size_t>(steps * K));
@@ -38,7 +38,8 @@ float viterbi(const Chain& chain, const float* emissions, Index steps, std::int6
         const float* before = best.data() + (t - 1) * K;
         Index from = 0;
         for (Index j = 1; j < K; ++j)
-            if (above(before[j] + chain.transitions[j * K + tag], before[from] + chain.transitions[from * K + tag])) from = j;
+            if (above(before[j] + chain.transitions[j * K + tag], before[from] + chain.transitions[from * K + tag]))
+                from = j;
         tag = from;
         path[t - 1] = tag;
     }

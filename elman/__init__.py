@@ -1,14 +1,19 @@
 """Elman trains, explains and ships recurrent sequence models for language.
 
 import elman
-model = elman.load("runs/shakespeare")
-print(model.generate("ROMEO:", length=200)[0])
+model = elman.fit("classify", train="reviews.csv", out="runs/reviews")
+elman.load("runs/shakespeare").generate("ROMEO:", length=200)
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "compare", "evaluate", "fit", "load"]
+
+_FOUND_IN = {"compare": "elman.tasks.compare", "evaluate": "elman.tasks", "fit": "elman.tasks", "load": "elman.tasks"}
+_ROOMS = {"baselines", "batches", "corpora", "decode", "inspect", "metrics", "nn", "records", "runtime"}
+_ROOMS |= {"sklearn", "tasks", "text", "train"}
 
 if TYPE_CHECKING:
     from elman.tasks import evaluate, fit, load
@@ -16,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    # PyTorch takes seconds to import; `elman --help` should not wait for it.
-    if name in ("evaluate", "fit", "load"):
-        import elman.tasks
-
-        return getattr(elman.tasks, name)
-    if name == "compare":
-        from elman.tasks.compare import compare
-
-        return compare
+    # What a program does not use it does not wait for: PyTorch alone takes seconds to import.
+    if name in _FOUND_IN:
+        return getattr(import_module(_FOUND_IN[name]), name)
+    if name in _ROOMS:
+        return import_module(f"elman.{name}")
     raise AttributeError(f"module 'elman' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_ROOMS} - {"Any", "TYPE_CHECKING", "import_module"})

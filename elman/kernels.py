@@ -4,11 +4,11 @@
 """
 
 import os
+import sys
 import warnings
+from functools import cache
 from importlib import import_module
 from typing import Any
-
-import torch  # whose OpenMP threads the kernels share, so it has to be loaded first
 
 from elman.errors import UserError
 
@@ -56,8 +56,17 @@ def use(name: str) -> None:
 
 
 def threads() -> int:
-    """As many as PyTorch uses."""
-    return torch.get_num_threads()
+    """How many threads the kernels use: PyTorch's number in a process that has loaded it, else `OMP_NUM_THREADS`, or
+    the cores that this process may run on."""
+    counted = getattr(sys.modules.get("torch"), "get_num_threads", _threads_alone)
+    return int(counted())
+
+
+@cache
+def _threads_alone() -> int:
+    wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(int(wanted) if wanted.isdecimal() and int(wanted) else cores, 1024)
 
 
 FEW = 2**14
@@ -65,7 +74,7 @@ FEW = 2**14
 
 
 def threads_for(numbers: int) -> int:
-    """As many, or one where there is too little to share out.
+    """`threads()`, or one where there is too little to share out.
 
     >>> threads_for(FEW), threads_for(FEW + 1) == threads()
     (1, True)

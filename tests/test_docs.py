@@ -8,7 +8,7 @@ import pytest
 
 from elman.tasks import TASKS
 from elman.tasks.language import LanguageRecipe
-from elman.tasks.recipes import find_recipe, recipe_names
+from elman.tasks.recipes import find_recipe, load_recipe, recipe_names
 from elman.train.recipe import known_keys
 
 ROOT = Path(__file__).parent.parent
@@ -32,7 +32,7 @@ def test_the_guide_has_the_defaults() -> None:
 @pytest.mark.parametrize("name", recipe_names())
 def test_every_recipe_that_comes_with_elman_is_valid(name: str) -> None:
     task = tomllib.loads(find_recipe(name).read_text(encoding="utf-8"))["task"]
-    assert TASKS[task].read_recipe(name).task == task
+    assert load_recipe(TASKS[task].Recipe, name).task == task
 
 
 def test_the_documents_link_to_files_that_are_there() -> None:

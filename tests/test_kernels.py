@@ -250,12 +250,12 @@ SEEN = {"weights": floats(2, 5), "states": floats(3, 5, 4), "padding": np.zeros(
 )
 def test_wrong_losses_are_refused(wrong: dict[str, Any]) -> None:
     options = {"smoothing": 0.0, "threads": 2}
-    kernels.native.surprise(**LOSSES, **options)
+    kernels.native.cross_entropy(**LOSSES, **options)
     with pytest.raises(ValueError):
-        kernels.native.surprise(**LOSSES | wrong, **options)
+        kernels.native.cross_entropy(**LOSSES | wrong, **options)
     for name in ("logits", "losses"):  # a copy in the right type would be written to in its place
         with pytest.raises(TypeError):
-            kernels.native.surprise(**LOSSES | {name: LOSSES[name].astype(np.float64)}, **options)
+            kernels.native.cross_entropy(**LOSSES | {name: LOSSES[name].astype(np.float64)}, **options)
 
 
 @needs_kernels
@@ -263,23 +263,23 @@ def test_wrong_losses_are_refused(wrong: dict[str, Any]) -> None:
     "wrong",
     [
         {"weights": floats(2, 4)},
-        {"weights": floats(4, 5), "seen": floats(4, 4)},
+        {"weights": floats(4, 5), "contexts": floats(4, 4)},
         {"weights": floats(10)},
         {"states": floats(3, 20)},
         {"padding": np.zeros((2, 5), dtype=np.uint8)},
-        {"seen": floats(3, 4)},
+        {"contexts": floats(3, 4)},
     ],
     ids=",".join,
 )
 @pytest.mark.parametrize("backward", [False, True], ids=["forward", "backward"])
-def test_wrong_mixtures_are_refused(backward: bool, wrong: dict[str, Any]) -> None:
-    given = SEEN | {"seen": floats(2, 4), "backward": backward, "threads": 2}
-    kernels.native.mixture(**given)
+def test_wrong_contexts_are_refused(backward: bool, wrong: dict[str, Any]) -> None:
+    given = SEEN | {"contexts": floats(2, 4), "backward": backward, "threads": 2}
+    kernels.native.contexts(**given)
     with pytest.raises(ValueError):
-        kernels.native.mixture(**given | wrong)
-    for name in ("weights", "seen"):
+        kernels.native.contexts(**given | wrong)
+    for name in ("weights", "contexts"):
         with pytest.raises(TypeError):
-            kernels.native.mixture(**given | {name: given[name].astype(np.float64)})
+            kernels.native.contexts(**given | {name: given[name].astype(np.float64)})
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import torch
 from elman import kernels
 from elman.nn.pooling import AttentionPooling
 from elman.nn.recurrent import Recurrent
-from elman.runtime import Decoder, Encoder, Engine
+from elman.runtime import CompiledTranslator, Encoder, Engine
 from tests.nn import translators
 from tests.runtime.networks import make
 
@@ -64,8 +64,8 @@ def encoders() -> tuple[Any, Any]:
     return vectors._native, Encoder.of(words, words["body"], embedding=words["words"])._native
 
 
-def decoder() -> Decoder:
-    return Decoder.of(translators.network("bahdanau", "additive").float())
+def decoder() -> CompiledTranslator:
+    return CompiledTranslator.of(translators.network("bahdanau", "additive").float())
 
 
 def step_of(native: Any) -> Arguments:
@@ -133,21 +133,21 @@ def entries() -> dict[str, Entry]:
     score = {"inputs": whole(1, 2, 3, 4).reshape(2, 2), "targets": whole(1, 2, 3, 4).reshape(2, 2)}
     losses = {"logits": floats(3, 7), "targets": whole(0, 6, 3), "losses": floats(3)}
     return {
-        "additive": (native.additive, scores | dict.fromkeys(gradients)),
-        "additive backward": (native.additive, scores | gradients),
-        "mixture": (native.mixture, seen | {"seen": floats(2, 4), "backward": False, "threads": 2}),
-        "surprise": (native.surprise, losses | {"smoothing": 0.1, "threads": 2}),
+        "additive_scores": (native.additive_scores, scores | dict.fromkeys(gradients)),
+        "additive_scores backward": (native.additive_scores, scores | gradients),
+        "contexts": (native.contexts, seen | {"contexts": floats(2, 4), "backward": False, "threads": 2}),
+        "cross_entropy": (native.cross_entropy, losses | {"smoothing": 0.1, "threads": 2}),
         "recurrence": (native.recurrence, recurrence()),
         "viterbi": (native.viterbi, {"emissions": floats(5, 3), "lengths": whole(2, 3)} | chain),
         "best_continuations": (native.best_continuations, first),
-        "write": (native.write, WRITE | {"engine": engine}),
+        "generate": (native.generate, WRITE | {"engine": engine}),
         "Engine.step": (engine.step, step),
         "Engine.score": (engine.score, score | {"labels": labels, "states": state, "threads": 2}),
         "Encoder.read_vectors": (vectors.read_vectors, {"vectors": floats(5, 5), "lengths": whole(2, 3), "threads": 2}),
         "Encoder.read_ids": (words.read_ids, {"ids": whole(0, 8, 1, 2, 3), "lengths": whole(2, 3), "threads": 2}),
         "Decoder.step": (translator.step, step_of(translator)),
-        "Writing.advance": (lambda steps: native.write(**WRITE, engine=engine).advance(steps), {"steps": 3}),
-        "Writing.end": (lambda row: native.write(**WRITE, engine=engine).end(row), {"row": 1}),
+        "Generation.advance": (lambda steps: native.generate(**WRITE, engine=engine).advance(steps), {"steps": 3}),
+        "Generation.end": (lambda row: native.generate(**WRITE, engine=engine).end(row), {"row": 1}),
     }
 
 
@@ -235,7 +235,7 @@ def test_every_entry_refuses_a_wrong_number_of_threads(name: str, threads: int) 
 
 
 INDICES = {
-    "surprise": ["targets"],
+    "cross_entropy": ["targets"],
     "viterbi": ["lengths"],
     "best_continuations": ["first"],
     "Engine.step": ["ids", "labels"],
@@ -243,7 +243,7 @@ INDICES = {
     "Encoder.read_vectors": ["lengths"],
     "Encoder.read_ids": ["ids", "lengths"],
     "Decoder.step": ["ids", "owners", "lengths"],
-    "additive": ["counts"],
+    "additive_scores": ["counts"],
 }
 
 
@@ -266,13 +266,13 @@ def test_indices_out_of_range_or_of_another_type_are_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "argument"),
     [
-        ("additive", "scores"),
-        ("additive backward", "d_query"),
-        ("additive backward", "d_keys"),
-        ("additive backward", "d_v"),
-        ("mixture", "seen"),
-        ("surprise", "logits"),
-        ("surprise", "losses"),
+        ("additive_scores", "scores"),
+        ("additive_scores backward", "d_query"),
+        ("additive_scores backward", "d_keys"),
+        ("additive_scores backward", "d_v"),
+        ("contexts", "contexts"),
+        ("cross_entropy", "logits"),
+        ("cross_entropy", "losses"),
         ("Engine.step", "log_probs"),
         ("Engine.step", "after"),
         ("Decoder.step", "logits"),
@@ -302,7 +302,7 @@ def test_a_layer_of_enormous_size(name: str) -> None:
 
 
 def test_objects_cannot_be_made_of_nothing() -> None:
-    for kind in (kernels.native.Engine, kernels.native.Encoder, kernels.native.Decoder, kernels.native.Writing):
+    for kind in (kernels.native.Engine, kernels.native.Encoder, kernels.native.Decoder, kernels.native.Generation):
         with pytest.raises(TypeError):
             kind()
 
@@ -402,7 +402,7 @@ def test_arrays_that_are_overwritten_during_a_call() -> None:
 
     def losses() -> np.ndarray:
         found = np.zeros(4000, np.float32)
-        kernels.native.surprise(logits.copy(), wanted, found, 0.0, 1)
+        kernels.native.cross_entropy(logits.copy(), wanted, found, 0.0, 1)
         return found
 
     calls.append((losses, [wanted]))
@@ -414,7 +414,7 @@ def test_arrays_that_are_overwritten_during_a_call() -> None:
 def test_a_text_is_written_by_one_thread_at_a_time() -> None:
     engine = Engine.of(make("lstm", hidden=128))._native
     request = {"engine": engine, "prompts": [[1], [2]], "length": 10**6, "repetition_penalty": 1.0, "stop_ids": []}
-    writing = kernels.native.write(**WRITE | request)
+    writing = kernels.native.generate(**WRITE | request)
     worker = threading.Thread(target=lambda: writing.advance(20_000))
     worker.start()
     refusals = []

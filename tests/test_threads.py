@@ -203,7 +203,7 @@ request = dict(length=100, temperature=1.0, top_k=0, top_p=1.0, repetition_penal
 request |= dict(prompts=[[1], [2, 3]], suppressed=[], first_stream=0, label=0, threads=1)
 
 def writing():
-    return kernels.native.write(engine=engine._native, **request)
+    return kernels.native.generate(engine=engine._native, **request)
 
 right = writing().advance(200)
 half = writing()

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from elman.batches.examples import ExampleBatches
+from elman.ragged import Ints, Ragged
 from elman.text import Tokenizer
 
 
@@ -33,23 +33,41 @@ class Ids(Protocol):
 
 
 @dataclass(repr=False)
-class Batch:
-    """Inputs, and the token that follows each of them; shown in messages as the place it comes from."""
+class Windows:
+    """A window of each of several streams, and the token that follows each of theirs; shown as where it comes from."""
 
-    inputs: Tensor  # B x T
-    targets: Tensor  # B x T
-    place: str  # where the batch comes from, for messages
+    inputs: Ints  # B x T
+    targets: Ints  # B x T
+    place: str
     fresh: bool = False  # no state is carried into this batch
-    resets: dict[int, Tensor] = field(default_factory=dict)  # step -> rows whose document begins there
-    lengths: Tensor | None = None  # B, for lines: what comes after is padding
-    labels: Tensor | None = None  # B
+    resets: dict[int, Ints] = field(default_factory=dict)  # step -> rows whose document begins there
+
+    def __repr__(self) -> str:
+        return self.place
+
+
+@dataclass(frozen=True, repr=False)
+class Lines:
+    """Whole lines, each ended by the end token, which is predicted too; shown as where they come from."""
+
+    targets: Ragged
+    start_id: int
+    place: str
+    labels: Ints | None = None  # B
+
+    @property
+    def inputs(self) -> Ragged:
+        """What stands before each target: `start_id` before the first."""
+        before = np.roll(self.targets.data, 1)
+        before[self.targets.starts] = self.start_id
+        return self.targets.with_data(before)
 
     def __repr__(self) -> str:
         return self.place
 
 
 class Reversed:
-    """The same ids from the end to the beginning, for models that read backwards; documents still end with `<eos>`.
+    """Ids from the end to the beginning, for models that read backwards; documents still end with `<eos>`.
 
     forwards  a b c $ x y $      backwards  y x $ c b a $
     """
@@ -75,7 +93,7 @@ class Reversed:
         return np.append(body, Tokenizer.eos_id) if start < stop == size else body
 
     def in_text_order(self, values: np.ndarray) -> np.ndarray:
-        """What was found for every backward position, as it belongs to the text."""
+        """Values of all backward positions, in the order of the text."""
         if not self.ends:
             return values[::-1]
         documents = np.split(values, self.documents[1:])
@@ -99,25 +117,25 @@ def window(ids: Ids, start: int, stop: int, start_id: int) -> tuple[np.ndarray, 
     return tokens[:-1], tokens[1:]
 
 
-def stack_windows(ids: Ids, starts: np.ndarray, length: int, start_id: int, reset: bool) -> Batch:
+def stack_windows(ids: Ids, starts: np.ndarray, length: int, start_id: int, reset: bool) -> Windows:
     """One window of `length` from each of several places in the ids."""
     rows = [window(ids, int(start), int(start) + length, start_id) for start in starts]
-    inputs = torch.from_numpy(np.stack([row[0] for row in rows]).astype(np.int64))  # B x T
-    targets = torch.from_numpy(np.stack([row[1] for row in rows]).astype(np.int64))  # B x T
+    inputs = np.stack([row[0] for row in rows]).astype(np.int64)  # B x T
+    targets = np.stack([row[1] for row in rows]).astype(np.int64)  # B x T
     resets = _resets(ids.documents, starts, length) if reset else {}
     for step, begun in resets.items():  # a document does not see the last token of the one before it either
         inputs[begun, step] = start_id
-    return Batch(inputs, targets, f"tokens {starts[0]} to {starts[0] + length} of stream 1", resets=resets)
+    return Windows(inputs, targets, f"tokens {starts[0]} to {starts[0] + length} of stream 1", resets=resets)
 
 
-def _resets(documents: np.ndarray, starts: np.ndarray, length: int) -> dict[int, Tensor]:
+def _resets(documents: np.ndarray, starts: np.ndarray, length: int) -> dict[int, Ints]:
     """For each step at which documents begin, the rows in which they do."""
-    found: dict[int, list[int]] = {}
+    begun: dict[int, list[int]] = {}
     for row, start in enumerate(starts):
         first, last = np.searchsorted(documents, [start, start + length])
         for place in documents[first:last]:
-            found.setdefault(int(place - start), []).append(row)
-    return {step: torch.tensor(found[step]) for step in sorted(found)}
+            begun.setdefault(int(place - start), []).append(row)
+    return {step: np.array(begun[step]) for step in sorted(begun)}
 
 
 class StreamBatches:
@@ -168,7 +186,7 @@ class StreamBatches:
         mean = self.steps if self._generator.random() < 0.95 else self.steps / 2
         return max(1, round(self._generator.normal(mean, min(5.0, self.steps / 8))))
 
-    def __next__(self) -> Batch:
+    def __next__(self) -> Windows:
         length = min(self._window_length(), self.length - self.position)
         batch = stack_windows(self.ids, self.starts + self.position, length, self.start_id, self.reset_documents)
         batch.fresh = self.position == 0
@@ -179,11 +197,10 @@ class StreamBatches:
             self._begin_epoch()
         return batch
 
-    def _forget_some(self, batch: Batch) -> None:
+    def _forget_some(self, batch: Windows) -> None:
         dropped = np.flatnonzero(self._generator.random(self.batch_size) < self.forget)
         if len(dropped):
-            already = batch.resets.get(0, torch.empty(0, dtype=torch.long)).numpy()
-            batch.resets[0] = torch.from_numpy(np.union1d(already, dropped).astype(np.int64))
+            batch.resets[0] = np.union1d(batch.resets.get(0, []), dropped).astype(np.int64)
 
     def state_dict(self) -> dict[str, Any]:
         """The position, and the random generator that the window lengths are drawn from."""
@@ -197,53 +214,16 @@ class StreamBatches:
         self._generator.bit_generator.state = state["random"]
 
 
-class LineBatches:
+class LineBatches(ExampleBatches[Lines]):
     """Whole documents, shuffled anew each epoch and grouped by length so that little is padded."""
 
-    GROUP = 50  # batches that are sorted by length together
-
     def __init__(self, ids: Ids, batch_size: int, *, start_id: int, backward: bool = False, seed: int = 0) -> None:
-        self.ids, self.batch_size, self.start_id, self.backward = ids, batch_size, start_id, backward
-        self.seed = seed
-        self.epoch = self.position = 0
-        self._begin_epoch()
-
-    def _begin_epoch(self) -> None:
-        self.position = 0
-        generator = np.random.default_rng([self.seed, self.epoch])
-        starts, ends = self.ids.documents, self.ids.document_ends
-        self._order = np.arange(len(starts), dtype=starts.dtype)  # there may be millions: no larger than need be
-        generator.shuffle(self._order)
-        size = self.batch_size * self.GROUP
-        for first in range(0, len(self._order), size):
-            group = self._order[first : first + size]
-            group[:] = group[np.argsort(ends[group] - starts[group], kind="stable")]
-        self._batches = generator.permutation(-(-len(self._order) // self.batch_size))
-
-    @property
-    def progress(self) -> float:
-        """Epochs gone by."""
-        return self.epoch + self.position / len(self._batches)
-
-    def __next__(self) -> Batch:
-        first = int(self._batches[self.position]) * self.batch_size
-        rows = self._order[first : first + self.batch_size]
-        batch = stack_lines(self.ids, rows, self.start_id, self.backward)
-        self.position += 1
-        if self.position >= len(self._batches):
-            self.epoch += 1
-            self._begin_epoch()
-        return batch
-
-    def state_dict(self) -> dict[str, Any]:
-        """The position."""
-        return {"epoch": self.epoch, "position": self.position}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a saved position."""
-        self.epoch = state["epoch"]
-        self._begin_epoch()
-        self.position = state["position"]
+        super().__init__(
+            ids.document_ends - ids.documents,
+            batch_size,
+            lambda rows: stack_lines(ids, rows, start_id, backward),
+            seed=seed,
+        )
 
 
 def reverse_line(row: np.ndarray) -> np.ndarray:
@@ -255,16 +235,9 @@ def reverse_line(row: np.ndarray) -> np.ndarray:
     return np.append(row[-2::-1], row[-1:])
 
 
-def stack_lines(ids: Ids, documents: np.ndarray, start_id: int, backward: bool = False) -> Batch:
-    """Some documents as one padded batch; each ends with the end token, which is predicted too."""
+def stack_lines(ids: Ids, documents: np.ndarray, start_id: int, backward: bool = False) -> Lines:
+    """Some documents, each of which ends with the end token."""
     rows = [ids.read(int(ids.documents[i]), int(ids.document_ends[i])) for i in documents]
-    if backward:
-        rows = [reverse_line(row) for row in rows]
-    lengths = torch.tensor([len(row) for row in rows])
-    targets = torch.full((len(rows), int(lengths.max())), start_id)  # B x T
-    for index, row in enumerate(rows):
-        targets[index, : len(row)] = torch.from_numpy(row.astype(np.int64))
-    inputs = torch.cat([torch.full((len(rows), 1), start_id), targets[:, :-1]], dim=1)  # B x T
-    labels = None if ids.labels is None else torch.from_numpy(ids.labels[documents].astype(np.int64))
-    place = f"lines {', '.join(str(i + 1) for i in documents[:3])} ..."
-    return Batch(inputs, targets, place, fresh=True, lengths=lengths, labels=labels)
+    targets = Ragged.of([reverse_line(row) for row in rows] if backward else rows)
+    labels = None if ids.labels is None else ids.labels[documents].astype(np.int64)
+    return Lines(targets, start_id, f"lines {', '.join(str(i + 1) for i in documents[:3])} ...", labels)

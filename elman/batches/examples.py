@@ -10,16 +10,15 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
-import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
+from elman.batches.stream import offset_dtype
 from elman.errors import ElmanError, UserError
+from elman.ragged import Ints
 
 B = TypeVar("B")
 X = TypeVar("X")
 Y = TypeVar("Y")
-Ints = npt.NDArray[np.int64]
 
 GROUP = 50  # batches that are sorted by length together
 
@@ -40,7 +39,7 @@ class ExampleBatches(Generic[B]):
 
     def __init__(
         self,
-        lengths: Sequence[int] | Ints,
+        lengths: Sequence[int] | NDArray[np.integer],
         batch_size: int | None,
         make: Callable[[Ints], B],
         *,
@@ -48,7 +47,7 @@ class ExampleBatches(Generic[B]):
         seed: int = 0,
         text: str = "",
     ) -> None:
-        self.lengths = np.asarray(lengths, np.int64).reshape(len(lengths), -1)  # N x 1 or N x 2
+        self.lengths = np.asarray(lengths).reshape(len(lengths), -1)  # N x 1 or N x 2
         if not len(self.lengths) or (batch_size is None) == (tokens is None) or (batch_size or tokens or 0) < 1:
             raise ValueError(f"cannot make batches of {batch_size or tokens} from {len(self.lengths)} examples")
         self.batch_size, self.tokens, self.make, self.seed, self.text = batch_size, tokens, make, seed, text
@@ -58,14 +57,15 @@ class ExampleBatches(Generic[B]):
     def _begin_epoch(self) -> None:
         self.position = 0
         generator = np.random.default_rng([self.seed, self.epoch])
-        order = generator.permutation(len(self.lengths))
+        order = np.arange(len(self.lengths), dtype=offset_dtype(len(self.lengths)))  # there may be millions
+        generator.shuffle(order)
         usual = self.batch_size or max(1, int((self.tokens or 0) // self.lengths[:, 0].mean()))
         cuts = range(usual * GROUP, len(order), usual * GROUP)
         groups = [group[np.lexsort(self.lengths[group].T[::-1])] for group in np.split(order, cuts)]
         batches = [batch for group in groups for batch in self._cut(group)]
         self._batches = [batches[number] for number in generator.permutation(len(batches))]
 
-    def _cut(self, group: Ints) -> Iterator[Ints]:
+    def _cut(self, group: NDArray[np.integer]) -> Iterator[NDArray[np.integer]]:
         """Examples of rising length in batches."""
         first = 0
         while first < len(group):
@@ -86,7 +86,7 @@ class ExampleBatches(Generic[B]):
         return self.epoch + self.position / len(self._batches)
 
     def __next__(self) -> B:
-        batch = self.make(self._batches[self.position])
+        batch = self.make(self._batches[self.position].astype(np.int64))
         self.position += 1
         if self.position >= len(self._batches):
             self.epoch += 1
@@ -99,7 +99,7 @@ class ExampleBatches(Generic[B]):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved position."""
-        if state["text"] != self.text:
+        if state.get("text", "") != self.text:
             raise UserError("the training data have changed since the run began: bring them back, or use --force")
         self.epoch = state["epoch"]
         self._begin_epoch()
@@ -144,11 +144,13 @@ def in_order(
     *,
     batch_size: int = 64,
     window: int = 4096,
+    more: Callable[[], bool] | None = None,
 ) -> Iterator[tuple[X, Y]]:
     """Each item with what `work` made of it, in the order in which they came, in constant memory.
 
-    `window` items are read ahead, cut into batches by their length, and given back before more are read. Where an
-    item cannot be had, those before it are still given back before its error is raised.
+    `window` items are read ahead, cut into batches by their length, and given back before more are read; no more than
+    are at hand where items come as they are made, which `more` says: whether the next will come without waiting. Where
+    an item cannot be had, those before it are still given back before its error is raised.
 
     >>> list(in_order(["ccc", "a", "bb"], len, lambda batch: [item.upper() for item in batch], batch_size=2))
     [('ccc', 'CCC'), ('a', 'A'), ('bb', 'BB')]
@@ -160,28 +162,16 @@ def in_order(
         try:
             for item in islice(source, window):
                 ahead.append(item)
+                if more is not None and not more():
+                    break
         except ElmanError as error:
             failure = error
         if not ahead:
             break
         results: list[Y | None] = [None] * len(ahead)
         for rows in by_length([length(item) for item in ahead], batch_size):
-            found = work([ahead[row] for row in rows])
-            for row, result in zip(rows, found, strict=True):
+            for row, result in zip(rows, work([ahead[row] for row in rows]), strict=True):
                 results[row] = result
         yield from zip(ahead, results, strict=True)
     if failure is not None:
         raise failure
-
-
-def pad(rows: Sequence[Ints], filler: int = 0) -> tuple[Tensor, Tensor]:
-    """Rows of ids as one matrix, filled up at the end (B x T), and how long each is (B).
-
-    >>> pad([np.array([7, 8]), np.array([9])])
-    (tensor([[7, 8],
-            [9, 0]]), tensor([2, 1]))
-    """
-    lengths = np.array([len(row) for row in rows], np.int64)
-    padded = np.full((len(rows), int(lengths.max())), filler, np.int64)
-    padded[np.arange(padded.shape[1]) < lengths[:, None]] = np.concatenate(rows)  # row by row, as they lie
-    return torch.from_numpy(padded), torch.from_numpy(lengths)

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from elman.batches.stream import IdStream, MappedIds, offset_dtype, smallest_dtype
 from elman.cache import cache_folder, writing_to_cache
 from elman.errors import RunError, UserError, nearest
-from elman.records.readers import Document, TextFiles
-from elman.records.tables import Part, Record, RecordFiles
+from elman.records.records import Part, Record, RecordFiles
+from elman.records.running_text import Document, TextFiles
 from elman.text import Tokenizer, TokenizerSettings, fit_tokenizer
 
 FORMAT_VERSION = 2
@@ -222,13 +222,13 @@ def _cached(
     """The ids in the cache; made by `write` where they are missing or not whole."""
     folder = cache / "ids" / _key(text, tokenizer.fingerprint())
     dtype = smallest_dtype(tokenizer.size)
-    found = _open(folder, dtype)
-    if found is None:
+    ids = _open(folder, dtype)
+    if ids is None:
         _make(folder, dtype, write, labels)
-        found = _open(folder, dtype)
-    if found is None:
+        ids = _open(folder, dtype)
+    if ids is None:
         raise RunError(f"the ids in {folder} cannot be read back: check the disk, or set ELMAN_CACHE to another folder")
-    return found
+    return ids
 
 
 def _open(folder: Path, dtype: np.dtype[np.unsignedinteger]) -> IdStream | None:

@@ -112,12 +112,12 @@ class MappedIds:
         return self._array.dtype
 
     def __getitem__(self, part: slice) -> NDArray[np.unsignedinteger]:
-        found = self._array[part].copy()
-        self._read += found.nbytes + AROUND
+        ids = self._array[part].copy()
+        self._read += ids.nbytes + AROUND
         if self._read >= DROP_AFTER:
             self._advise("MADV_DONTNEED")
             self._read = 0
-        return found
+        return ids
 
     def _advise(self, advice: str) -> None:
         if hasattr(mmap, advice):  # not every system has them

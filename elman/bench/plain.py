@@ -11,9 +11,11 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
 from elman.nn.crf import CRF
+from elman.nn.inputs import Inputs
 from elman.nn.recurrent import Recurrent
-from elman.tasks.classify.model import TextClassifier
-from elman.tasks.tag.model import TagModel
+from elman.tasks.classify import TextClassifier
+from elman.tasks.tag import TagModel
+from elman.text.encoder import spelled, words
 
 BATCH = 32  # texts at a time
 
@@ -24,7 +26,7 @@ class PlainTagger:
     def __init__(self, model: TagModel) -> None:
         network = model.network
         assert network.words is not None and network.characters is not None and network.features is not None
-        self.tags, self.speller, self.crf = model.tags, model.speller, network.crf
+        self.tags, self.speller, self.crf = model.tags, model.vocabulary, network.crf
         self.words, self.letters = network.words, network.characters.embedding
         self.features = cast("list[nn.Embedding]", list(network.features.embeddings))
         self.characters, self.body = plain_lstm(network.characters.body), plain_lstm(network.body)
@@ -41,14 +43,15 @@ class PlainTagger:
 
     def _tags(self, sentences: Sequence[Sequence[str]]) -> list[list[str]]:
         lengths = torch.tensor([len(sentence) for sentence in sentences])
-        spelled = self.speller([token for sentence in sentences for token in sentence])
+        places, found = spelled(self.speller, words(sentences))
+        spelling: Any = Inputs.of(places, found)  # as tensors
         letters = pack_padded_sequence(
-            self.letters(spelled.characters), spelled.lengths, batch_first=True, enforce_sorted=False
+            self.letters(spelling.characters), spelling.lengths, batch_first=True, enforce_sorted=False
         )
         _, (h, _) = self.characters(letters)  # 2 x W x H
-        columns = zip(self.features, spelled.features.unbind(1), strict=True)
-        parts = [self.words(spelled.ids), torch.cat([h[0], h[1]], dim=1), *(table(ids) for table, ids in columns)]
-        vectors = torch.split(torch.cat(parts, dim=1)[spelled.words], lengths.tolist())  # each T x E
+        columns = zip(self.features, spelling.features.unbind(1), strict=True)
+        parts = [self.words(spelling.ids), torch.cat([h[0], h[1]], dim=1), *(table(ids) for table, ids in columns)]
+        vectors = torch.split(torch.cat(parts, dim=1)[torch.from_numpy(places.data)], lengths.tolist())  # each T x E
         packed = pack_padded_sequence(pad_sequence(list(vectors), batch_first=True), lengths, batch_first=True)
         hidden, _ = pad_packed_sequence(self.body(packed)[0], batch_first=True)  # B x T x 2H
         scores = self.scores(hidden)
@@ -62,13 +65,13 @@ class PlainClassifier:
 
     def __init__(self, model: TextClassifier) -> None:
         network = model.network
-        self.labels, self.reader, self.embedding = model.labels, model.reader, network.embedding
+        self.labels, self.vocabulary, self.embedding = model.labels, model.vocabulary, network.embedding
         self.body, self.output = plain_lstm(network.body), network.output
 
     @torch.inference_mode()
     def __call__(self, texts: Sequence[str]) -> list[str]:
         """The label of each text."""
-        encoded = [torch.as_tensor(self.reader.encode(text), dtype=torch.int64) for text in texts]
+        encoded = [torch.from_numpy(row) for row in self.vocabulary.encode(texts)]
         found: dict[int, str] = {}
         for rows in batches(encoded):
             lengths = torch.tensor([len(encoded[row]) for row in rows])

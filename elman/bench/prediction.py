@@ -19,15 +19,11 @@ from elman.baselines.lexicon import MostFrequentTag
 from elman.bench import machine
 from elman.bench.plain import PlainClassifier, PlainTagger
 from elman.errors import RunError
-from elman.metrics.spans import convert
-from elman.tasks.classify.inputs import fit_reader
-from elman.tasks.classify.model import TextClassifier
-from elman.tasks.classify.network import build_network
-from elman.tasks.classify.settings import ModelSettings as ClassifierSettings
-from elman.tasks.classify.settings import TextSettings
-from elman.tasks.tag.model import TagModel
-from elman.tasks.tag.network import TagNetwork
-from elman.tasks.tag.settings import ModelSettings as TaggerSettings
+from elman.tasks.classify import ClassifierConfig, ClassifyRecipe, TextClassifier
+from elman.tasks.tag import TaggerConfig, TagModel, TagRecipe
+from elman.text import fit_tokenizer
+from elman.text.encoder import TokenEncoder
+from elman.text.spans import convert
 from elman.text.spelling import Speller
 
 TORCH, FLAIR, FLOAT, INT8 = "PyTorch", "flair", "Elman float32", "Elman int8"
@@ -68,18 +64,23 @@ class Case:
         torch.manual_seed(0)
         words = vocabulary()
         if self.task == "tag":
-            settings = TaggerSettings(
-                layers=1, hidden=self.hidden, embedding=EMBEDDING, character_hidden=CHARACTERS, crf=self.crf
-            )
+            sizes = {"layers": 1, "hidden": self.hidden, "embedding": EMBEDDING, "character_hidden": CHARACTERS}
+            recipe = TagRecipe.model_validate({"model": {**sizes, "crf": self.crf}})
             speller = Speller.fit(words, prefixes=(2, 3), suffixes=(1, 2, 3, 4))
-            network = TagNetwork(settings, speller, TAGS).eval()
+            config = TaggerConfig.new("tag", recipe, model=recipe.model, tags=TAGS, scheme="BIO")
+            network = TagModel.build(config, speller).eval()
             with torch.no_grad():  # as in a text, most words belong to no span
                 network.scores.bias[TAGS.index("O")] += 0.15
-            return TagModel(settings, speller, network, TAGS, "BIO", MostFrequentTag({}, "O"))
-        chosen = ClassifierSettings(cell="lstm", hidden=self.hidden, embedding=EMBEDDING)
-        text = TextSettings(kind="words")
-        reader = fit_reader([" ".join(words)], text, chosen)
-        return TextClassifier(chosen, text, reader, build_network(chosen, reader, len(LABELS)).eval(), LABELS)
+            tagger = TagModel(config, speller, network)
+            tagger.lexicon = MostFrequentTag({}, "O")
+            return tagger
+        settings = {"cell": "lstm", "hidden": self.hidden, "embedding": EMBEDDING}
+        chosen = ClassifyRecipe.model_validate({"model": settings, "text": {"kind": "words"}})
+        encoder = TokenEncoder(fit_tokenizer(chosen.text, [" ".join(words)]), edges=chosen.model.edges)
+        about = ClassifierConfig.new(
+            "classify", chosen, model=chosen.model, text=chosen.text, labels=LABELS, several=False
+        )
+        return TextClassifier(about, encoder, TextClassifier.build(about, encoder).eval())
 
 
 @dataclass(frozen=True)

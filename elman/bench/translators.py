@@ -16,9 +16,9 @@ from elman.nn.decoder import Decoder, Kind
 from elman.nn.recurrent import Recurrent
 from elman.nn.softmax import ChunkedSoftmax
 from elman.nn.translation import Bridge, TranslationNetwork
-from elman.runtime import Decoder as CompiledDecoder
-from elman.tasks.translate.batch import make_batch
-from elman.tasks.translate.steps import CompiledSteps
+from elman.ragged import Ragged
+from elman.runtime import CompiledTranslator
+from elman.tasks.translate import make_batch
 from elman.train.optimizer import clip, make_optimizer
 from elman.train.recipe import TrainSettings
 
@@ -128,14 +128,13 @@ class Elman:
 
     def __init__(self, network: TranslationNetwork) -> None:
         self.network = network
-        self.decoder: CompiledDecoder | None = None  # of the weights as they were after the last training
+        self.translator: CompiledTranslator | None = None  # of the weights as they were after the last training
 
     def translate(self, pairs: Pairs, beam: int, length: int) -> list[list[int]]:
         """By the beam search of `elman.decode`; a beam of 1 is greedy."""
-        if self.decoder is None:
-            self.decoder = CompiledDecoder.of(self.network)
-        sources, lengths = padded(pairs.sources), torch.from_numpy(pairs.lengths)
-        steps = CompiledSteps(self.decoder, self.network.eval(), sources, lengths)
+        if self.translator is None:
+            self.translator = CompiledTranslator.of(self.network)
+        steps = self.translator.steps(Ragged.of(pairs.sources))
         search = Beam(size=beam, length=length, min_length=length)
         found = beam_search(steps, len(pairs.sources), start_id=BOS, stop_id=EOS, beam=search)
         return [best.ids for (best,) in found]
@@ -143,8 +142,8 @@ class Elman:
     def learning(self, pairs: Pairs) -> Step:
         """As the trainer does it: fused Adam, clipped gradients."""
         self.network.train()
-        self.decoder = None
-        batch = make_batch(pairs.sources, pairs.targets, EOS)
+        self.translator = None
+        batch = make_batch(list(zip(pairs.sources, pairs.targets, strict=True)), EOS)
         batch.inputs[: len(pairs.sources)] = BOS  # which peers begin with
         settings = TrainSettings(optimizer="adam", lr=LEARNING_RATE, clip_norm=CLIP_NORM)
         parameters = list(self.network.parameters())

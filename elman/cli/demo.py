@@ -2,11 +2,14 @@
 dates in many languages."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from elman.cli.streams import unheard
+
+if TYPE_CHECKING:
+    from elman.tasks.report import Report
 
 TEMPERATURES = (0.5, 0.8, 1.1)
 NAMES = ("Kowalczyk", "Yamamoto", "Papadopoulos", "Fernández", "Lindqvist", "Kovačević", "Nguyễn")
@@ -43,12 +46,11 @@ def write_python(out: Path, settings: list[str]) -> None:
     """A language model of characters."""
     from elman.cli.train import show_report
     from elman.decode import Sampling
-    from elman.tasks import fit, load
+    from elman.tasks import fit
 
     typer.echo("A character model learns to write Python, from the standard library's own source.\n", err=True)
-    report = fit("lm", "demo", out=out, settings=settings, force=True)
-    show_report(report)
-    model = load(out)
+    model = fit("lm", "demo", out=out, settings=settings, force=True)
+    show_report(model.report)
     for temperature in TEMPERATURES:
         typer.secho(f"\nWritten at temperature {temperature}:", bold=True)
         typer.echo("def ", nl=False)
@@ -59,12 +61,12 @@ def write_python(out: Path, settings: list[str]) -> None:
 
 def sort_surnames(out: Path, settings: list[str] | None = None) -> None:
     """A classifier of names."""
-    from elman.tasks import fit, load
+    from elman.tasks import fit
 
     typer.echo("\nA classifier learns the language of surnames, letter by letter.\n")
-    report = fit("classify", "surnames", out=out, settings=settings or [], force=True)
-    _show_test(report, "classify", "names")
-    for name, found in zip(NAMES, load(out).predict(NAMES), strict=True):
+    model = fit("classify", "surnames", out=out, settings=settings or [], force=True)
+    _show_test(model.report, "names")
+    for name, found in zip(NAMES, model.predict(NAMES), strict=True):
         likeliest = sorted(found.probabilities.items(), key=lambda pair: -pair[1])[:3]
         typer.echo(f"  {name:14} " + ", ".join(f"{label} {p:.0%}" for label, p in likeliest))
     typer.echo(f"\nThe classifier is in {out}: its confusion matrix is confusion.png. Ask it:  elman predict {out}")
@@ -73,28 +75,28 @@ def sort_surnames(out: Path, settings: list[str] | None = None) -> None:
 def translate_dates(out: Path, settings: list[str] | None = None) -> None:
     """A translator of dates into ISO form, and where it looks."""
     from elman.inspect import draw_alignment
-    from elman.tasks import fit, load
+    from elman.tasks import fit
 
     typer.echo("\nA translator learns to read dates in the wording of 59 languages and regions.\n")
-    report = fit("translate", "dates", out=out, settings=settings or [], force=True)
-    _show_test(report, "translate", "dates")
-    found = load(out).predict(DATES, alignments=True)
+    model = fit("translate", "dates", out=out, settings=settings or [], force=True)
+    _show_test(model.report, "dates")
+    found = model.predict(DATES, alignments=True)
     for one in found:
         typer.echo(f"  {one.text:12} {one.source}")
     draw_alignment(found[0].weights, found[0].source_tokens, found[0].target_tokens, out / "alignment.png")
     typer.echo(f"\nWhere it looked is in {out / 'alignment.png'}. Ask it:  elman predict {out}")
 
 
-def _show_test(report: dict[str, Any], task: str, what: str) -> None:
+def _show_test(report: "Report", what: str) -> None:
     """The scores on the test set beside the baselines'."""
     from rich.table import Table
 
     from elman.cli.streams import console
-    from elman.tasks import TASKS
+    from elman.tasks.report import MODEL
 
-    shown, scores = TASKS[task].report, report["test"]
-    size = scores.get("texts", scores.get("lines"))
-    table = Table("", *shown.COLUMNS, title=f"test ({size:,} {what} it has not seen)")
-    for row in shown.rows(report, "test"):
-        table.add_row(*row, style="bold" if row[0] == "this model" else None)
+    columns, rows = report.table("test")
+    size = report["test"][report.task.counted]
+    table = Table("", *columns, title=f"test ({size:,} {what} it has not seen)")
+    for row in rows:
+        table.add_row(*row, style="bold" if row[0] == MODEL else None)
     console().print(table)

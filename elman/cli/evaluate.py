@@ -35,14 +35,14 @@ def evaluate(
     """Score a model on data that it has not seen, beside the baselines of its task."""
     from elman import tasks
 
-    found = tasks.load(model)
+    loaded = tasks.load(model)
     if tokens:
-        if not isinstance(found, tasks.LanguageModel):
+        if not isinstance(loaded, tasks.LanguageModel):
             raise UserError(f"{model} is no language model: --tokens has nothing to show for it")
         for path in data:
-            _print_tokens(found, path, settings)
+            _print_tokens(loaded, path, settings)
         return
-    report = tasks.evaluate(found, data, baselines=baselines, data_dir=data_dir, settings=settings)
+    report = tasks.evaluate(loaded, data, baselines=baselines, data_dir=data_dir, settings=settings)
     if as_json:
         if note := report.pop("note", ""):
             typer.echo(note, err=True)
@@ -50,17 +50,18 @@ def evaluate(
     else:
         from elman.cli.train import show_report
 
-        show_report(report, tasks.task_of(found))
+        show_report(report)
 
 
 def _print_tokens(model: "LanguageModel", path: Path, settings: list[str]) -> None:
-    from elman.tasks.language.data import encode_file
-    from elman.tasks.language.settings import LanguageRecipe
+    from elman.tasks import TASKS
     from elman.tasks.reading import with_reading_settings
+    from elman.tasks.task import Source
     from elman.train.recipe import parse
 
-    recipe = with_reading_settings(parse(LanguageRecipe, model.recipe, where="the model's config.json"), settings)
-    ids = encode_file([path], recipe, model.tokenizer, model.labels)
+    task = TASKS["lm"]
+    recipe = with_reading_settings(parse(task.Recipe, model.recipe, where="the model's config.json"), settings)
+    ids = task.read_set(model, recipe, Source([path]), str(path), lambda line: None)
     for token, score in zip(ids.read(0, len(ids)), model.log_probs(ids), strict=True):
         record = {"text": str(path), "token": model.tokenizer.tokens[token], "log_prob": round(float(score), 6)}
         typer.echo(json.dumps(record, ensure_ascii=False))

@@ -1,32 +1,103 @@
-"""`elman predict`: one record a line in, one a line out; a file of any size in constant memory."""
+"""`elman predict`: one record in, one out; a file of any size in constant memory, a pipe as its lines come."""
 
+import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast, get_args, get_origin
 
 import typer
+from typer.core import TyperCommand
 
 from elman.errors import UserError
-
-if TYPE_CHECKING:
-    from elman.tasks import Translator
-    from elman.tasks.predict import Predictor
-    from elman.tasks.translate import NoisyChannel
 
 PLAIN_SECONDS = 10.0  # off a terminal, at most one line in so many seconds
 
 
+class PredictCommand(TyperCommand):
+    """Shows the options of the model's task beside those that all models have."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments, after a look at which model they name."""
+        here, owners = _task_named(args), _owners()
+        for option in self.params:
+            if option.name in owners:
+                option.hidden = here not in owners[option.name]  # type: ignore[attr-defined]
+        return super().parse_args(ctx, args)
+
+
+def _task_named(args: list[str]) -> str | None:
+    """The task of the first argument that is a model's folder."""
+    for argument in args:
+        config = Path(argument) / "config.json"
+        if not argument.startswith("-") and config.is_file():
+            try:
+                return str(json.loads(config.read_text(encoding="utf-8"))["task"])
+            except (OSError, ValueError, KeyError, TypeError):  # told of when it is loaded
+                return None
+    return None
+
+
+def _owners() -> dict[str, list[str]]:
+    """The tasks that have each option."""
+    from elman.tasks import TASKS
+
+    owners: dict[str, list[str]] = {}
+    for task in TASKS.values():
+        for name in task.Options.model_fields:
+            owners.setdefault(name, []).append(task.name)
+    return owners
+
+
+def _option(name: str, field: Any) -> Parameter:
+    """A key of a task's options as an option of the command line."""
+    kinds = list(_kinds(field.annotation))
+    flag, several = bool in kinds, get_origin(field.annotation) is tuple
+    default: Any = [] if several else False if flag else None
+    kind: Any = bool if flag else list[str] if several else str | None
+    shown = {int: "INTEGER", float: "FLOAT"}.get(_number(kinds), None if flag else "TEXT")
+    option = typer.Option(default, f"--{name.replace('_', '-')}", help=field.description, metavar=shown)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=option, annotation=kind)
+
+
+def _kinds(annotation: Any) -> Iterator[Any]:
+    """The types that an annotation is made of."""
+    yield annotation
+    for part in get_args(annotation):
+        yield from _kinds(part)
+
+
+def _number(kinds: Iterable[Any]) -> Any:
+    """The kind of number among some types; None where there is none."""
+    return next((kind for kind in kinds if kind in (int, float)), None)
+
+
 def add_to(app: typer.Typer) -> None:
-    """Put the command in its place."""
-    app.command("predict")(predict)
+    """Put the command in its place, with the options of all tasks."""
+    from elman.tasks import TASKS
+
+    options = {
+        name: _option(name, field) for task in TASKS.values() for name, field in task.Options.model_fields.items()
+    }
+
+    @wraps(predict)
+    def command(**given: Any) -> None:
+        predict(**given)
+
+    own = [one for one in signature(predict).parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+    every = [*own, *options.values()]
+    command.__signature__ = Signature(every)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in every} | {"return": None}
+    app.command("predict", cls=PredictCommand)(command)
 
 
 def predict(
-    model: Path = typer.Argument(..., help="The folder of a classifier, tagger or translator."),
-    data: Path = typer.Argument(Path("-"), help="A file; - is standard input."),
+    model: Path = typer.Argument(..., help="A model's folder; with --help, its own options are shown too."),
+    data: list[str] = typer.Argument(None, help="A text, files, folders, patterns (*.txt); - is standard input."),
     as_json: bool = typer.Option(False, "--json", help="One JSON record for each record."),
     column: str | None = typer.Option(None, "--column", "-c", help="The text's column or field, by name or number."),
     format: str | None = typer.Option(
@@ -37,104 +108,63 @@ def predict(
     window: int = typer.Option(
         4096, "--window", min=1, max=2**31 - 1, help="Records held in memory, to be grouped by length."
     ),
-    beam: int | None = typer.Option(None, "--beam", help="Translators: hypotheses side by side; 1 is greedy."),
-    n_best: int | None = typer.Option(None, "--n-best", help="Translators: so many translations of each text."),
-    prefix: str | None = typer.Option(None, "--prefix", help="Translators: every translation begins so."),
-    require: list[str] = typer.Option([], "--require", help="Translators: a word that must appear."),
-    forbid: list[str] = typer.Option([], "--forbid", help="Translators: a word that must not appear."),
-    alignments: bool = typer.Option(False, "--alignments", help="Translators: which token comes from which (0-0 1-2)."),
-    search: list[str] = typer.Option([], "--search", help="Translators: name=value, any other option of the search."),
-    ensemble: list[Path] = typer.Option([], "--ensemble", help="Translators: a further model to average with."),
-    channel: Path | None = typer.Option(
-        None, "--channel", help="Translators: one the other way, to rerank by; see --lm."
-    ),
-    lm: Path | None = typer.Option(None, "--lm", help="Translators: a language model of the target, to rerank by."),
-    channel_weights: str | None = typer.Option(
-        None, "--channel-weights", help="Of the reranking, name=value,...; elman rerank finds them."
-    ),
+    backend: str = typer.Option("auto", "--backend", help="compiled, torch, or auto: compiled where it can be."),
+    **given: Any,
 ) -> None:
-    """Predict for every record of a file or of standard input, in order."""
-    from elman.cli.streams import standard_input
-    from elman.records.lines import read_lines, stream_lines
-    from elman.tasks.predict import BadRecords, PredictOptions
+    """Predict for a text, or for every record of files or of standard input, in order."""
+    from elman.records.lines import BadLines
+    from elman.tasks import TASKS, load
+    from elman.tasks.predict import PredictOptions, inputs
 
     if on_error not in ("fail", "skip"):
         raise UserError(f"--on-error is fail or skip, not {on_error!r}")
-    asked = _search(beam, n_best, prefix, require, forbid, alignments, search)
-    beside = {"ensemble": ensemble, "channel": channel, "lm": lm, "channel_weights": channel_weights}
-    found = _load(model, asked, beside)
-    piped = str(data) == "-"
-    with _Progress(None if piped else data) as progress:
-        bad = BadRecords("skip" if on_error == "skip" else "fail", progress.say)
-        how = (encoding, bad, "--encoding ")
-        lines = stream_lines(standard_input(), data, *how) if piped else read_lines(data, *how)
-        typed = piped and sys.stdin.isatty()
-        options = PredictOptions(
-            where=data,
-            format=format,
-            column=column,
-            as_json=as_json,
-            colour=sys.stdout.isatty(),
-            search=asked,
-            bad=bad,
-            say=progress.say,
-            window=1 if typed else window,  # whoever types wants the answer before the next line
-        )
-        for line in found.predict_lines(progress.watch(lines), options):
-            sys.stdout.write(line + "\n")
-            if typed:
-                sys.stdout.flush()
-        sys.stdout.flush()
-        if bad.count:
-            progress.say(f"{bad.count} line{'s' if bad.count != 1 else ''} skipped")
+    if backend not in ("auto", "compiled", "torch"):
+        raise UserError(f"--backend is auto, compiled or torch, not {backend!r}")
+    loaded = load(model, backend=cast(Any, backend))
+    task = TASKS[loaded.task]
+    if task.command != "predict":
+        raise UserError(f"{model} holds a model that predicts no labels: use it with  elman {task.command} {model}")
+    predictor, asked = task.predictor(loaded, _asked(given, task.name, model))
+    for source in inputs(data or ["-"], encoding):
+        with _Progress(source.path) as progress:
+            bad = BadLines("skip" if on_error == "skip" else "fail", progress.say)
+            options = PredictOptions(
+                where=source.where,
+                format=format,
+                column=column,
+                as_json=as_json,
+                colour=sys.stdout.isatty(),
+                asked=asked,
+                bad=bad,
+                say=progress.say,
+                window=window,
+                more=source.more,  # who waits for an answer has it before the next line
+            )
+            for line in predictor.predict_lines(progress.watch(source.lines(bad)), options):
+                sys.stdout.write(line + "\n")
+                if source.more is not None and not source.more():
+                    sys.stdout.flush()
+            sys.stdout.flush()
+            if bad.count:
+                progress.say(f"{bad.count} line{'s' if bad.count != 1 else ''} skipped")
 
 
-def _load(model: Path, asked: dict[str, Any], beside: dict[str, Any]) -> "Predictor":
-    """The model of a folder, if it can do what is `asked` of it with the models `beside` it."""
-    from elman.tasks import Translator, load
-    from elman.tasks.predict import Predictor
+def _asked(given: dict[str, Any], task: str, model: Path) -> dict[str, Any]:
+    """What is asked of the model's task; an option of another one is refused."""
+    from elman.tasks import TASKS
+    from elman.train.recipe import from_toml
 
-    found = load(model)
-    if not isinstance(found, Predictor):
-        raise UserError(f"{model} holds a model that predicts no labels: use it with  elman generate {model}")
-    if isinstance(found, Translator):
-        return _together(found, **beside)
-    if others := asked | {name: value for name, value in beside.items() if value}:
-        raise UserError(f"{model} is no translator: leave --{next(iter(others)).replace('_', '-')} out")
-    return found
-
-
-def _together(
-    model: "Translator", ensemble: list[Path], channel: Path | None, lm: Path | None, channel_weights: str | None
-) -> "Translator | NoisyChannel":
-    """A translator with the models that help it."""
-    from elman.cli.rerank import open_channel
-    from elman.tasks import load
-
-    if ensemble:
-        model = model.beside(*(load(other, "translate") for other in ensemble))
-    if channel is None and lm is None and channel_weights is None:
-        return model
-    if channel is None or lm is None:
-        raise UserError("reranking needs a model the other way and a language model: give both --channel and --lm")
-    return open_channel(model, channel, lm, channel_weights)
-
-
-def _search(
-    beam: int | None,
-    n_best: int | None,
-    prefix: str | None,
-    require: list[str],
-    forbid: list[str],
-    alignments: bool,
-    settings: list[str],
-) -> dict[str, Any]:
-    """What was asked of a translator, by name."""
-    from elman.train.recipe import apply_overrides
-
-    named = {"beam": beam, "n_best": n_best, "prefix": prefix, "require": require, "forbid": forbid}
-    given = {name: value for name, value in named.items() if value is not None and value != []}
-    return given | ({"alignments": True} if alignments else {}) | apply_overrides({}, settings)
+    asked = {name: value for name, value in given.items() if value is not None and value is not False and value != []}
+    owners, fields = _owners(), TASKS[task].Options.model_fields
+    for name in asked:
+        if task not in owners[name]:
+            raise UserError(
+                f"--{name.replace('_', '-')} is an option of the task '{owners[name][0]}', and {model} holds a model "
+                f"for '{task}': leave it out"
+            )
+        if _number(_kinds(fields[name].annotation)) is not None:  # told of in the task's words where it is none
+            asked[name] = from_toml(asked[name])
+    return asked
 
 
 class _Progress:

@@ -2,15 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from elman.cli.evaluate import SETTINGS
 from elman.errors import UserError
-
-if TYPE_CHECKING:
-    from elman.tasks.translate import NoisyChannel
 
 
 def add_to(app: typer.Typer) -> None:
@@ -31,29 +28,16 @@ def rerank(
     as_json: bool = typer.Option(False, "--json", help="The figures as JSON."),
 ) -> None:
     """Tune a noisy channel on some pairs, and show its BLEU beside the translator's own."""
-    from elman.tasks.translate import rerank_report
+    from elman.tasks.channel import NoisyChannel, rerank_report
 
     if not dev and not test:
         raise UserError("there is nothing to score: give --dev FILE to tune on, --test FILE, or both")
-    models = open_channel(model, channel, lm, weights, n_best)
+    models = NoisyChannel.load(model, channel, lm, weights, n_best)
     report = rerank_report(models, dev=dev, test=test, seed=seed, settings=settings)
     typer.echo(json.dumps(report, indent=2) if as_json else _table(report))
     if not as_json:
         options = f"--channel {channel} --lm {lm} --channel-weights {report['weights']}"
         typer.echo(f"use them with  elman predict {model} {options} FILE")
-
-
-def open_channel(
-    model: Path | Any, channel: Path, lm: Path, weights: str | None = None, n_best: int | None = None
-) -> "NoisyChannel":
-    """The three models as one."""
-    from elman.tasks import load
-    from elman.tasks.translate import ChannelWeights, NoisyChannel
-
-    found = load(model, "translate") if isinstance(model, Path) else model
-    chosen = None if weights is None else ChannelWeights.read(weights)
-    more = {} if n_best is None else {"n_best": n_best}
-    return NoisyChannel(found, load(channel, "translate"), load(lm, "lm"), chosen, **more)
 
 
 def _table(report: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from elman.errors import UserError
 
@@ -84,16 +84,10 @@ def console() -> "Console":
     return Console() if sys.stdout.isatty() else Console(width=WIDE)
 
 
-def standard_input() -> BinaryIO:
-    """The bytes of standard input."""
-    if sys.stdin is None:
-        raise UserError("standard input is closed: name a file, or give it one with < FILE")
-    return sys.stdin.buffer
-
-
 def read_prompt(encoding: str) -> str:
     """All of standard input as text."""
     from elman.records.decoding import check_encoding, stream_chunks, text_chunks
+    from elman.records.paths import standard_input
 
     name = Path("standard input")
     return "".join(text_chunks(name, stream_chunks(standard_input(), name), check_encoding(encoding), "--encoding "))

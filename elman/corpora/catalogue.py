@@ -10,7 +10,7 @@ from elman.corpora.download import Progress, copy_whole, download
 from elman.corpora.entries import CATALOGUE, PYTHON, Corpus, CorpusFile
 from elman.errors import UserError, nearest
 from elman.generated.builtin import can_make, make_files, python_sources
-from elman.records.readers import TextFiles
+from elman.records.running_text import TextFiles
 
 
 def corpus(name: str) -> Corpus:

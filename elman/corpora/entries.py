@@ -315,11 +315,43 @@ NUMBERS = Corpus(
     {"train": (), "dev": (), "test": ()},
     "built in; columns source (`de 21`) and target (`einundzwanzig`); no number of dev and test stands in train",
 )
+WAVES = Corpus(
+    "waves",
+    "8 noisy series of 600 steps with a daily and a weekly rhythm",
+    ("series",),
+    "Apache-2.0",
+    "elman.generated.waves",
+    (),
+    {"train": ()},
+    "built in; columns series, step and value; no split: the end of each series is held out",
+)
+SUNSPOTS = Corpus(
+    "sunspots",
+    "sunspots seen in each year from 1700 to 2008",
+    ("series",),
+    "public domain",
+    "https://www.statsmodels.org/stable/datasets/generated/sunspots.html",
+    (),
+    {"train": ()},
+    "inside statsmodels (pip install statsmodels); columns YEAR and SUNACTIVITY; no split",
+)
+CO2 = Corpus(
+    "co2",
+    "carbon dioxide in the air above Mauna Loa, every week from 1958 to 2001",
+    ("series",),
+    "public domain",
+    "https://www.statsmodels.org/stable/datasets/generated/co2.html",
+    (),
+    {"train": ()},
+    "inside statsmodels (pip install statsmodels); columns date and co2; 59 of 2,284 weeks are missing: say "
+    "data.missing=interpolate; no split",
+)
 
 CATALOGUE: dict[str, Corpus] = {
     corpus.name: corpus
     for corpus in (
         *(TINYSHAKESPEARE, SONNETS, WIKITEXT_2, NAMES_18, TREC, SST_TREES, SENTENCE_POLARITY, UD_ENGLISH_EWT, WNUT17),
         *(MULTI30K, TATOEBA_FRA_ENG, CMUDICT, PYTHON, SURNAMES, ENTITIES, DATES, NUMBERS),
+        *(WAVES, SUNSPOTS, CO2),
     )
 }

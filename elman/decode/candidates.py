@@ -3,15 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
 from elman import kernels
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from elman.decode.scores import Floats, Ints, Logits
 
 FEW = 2**18
 """Scores that are not worth a second thread."""
@@ -57,21 +51,34 @@ class Best(NamedTuple):
     tokens: Ints
 
 
-def best(log_probs: Tensor, running: Floats, layout: Layout) -> Best:
+def best(log_probs: Logits, running: Floats, layout: Layout) -> Best:
     """The K best of all continuations of each sentence, given log p of the next ids (N x V) and so far (N).
 
     >>> layout = Layout.of(np.array([2]), size=2)
-    >>> found = best(torch.tensor([[0.4, 0.6], [0.1, 0.9]]).log(), np.log([0.5, 0.5]), layout)
+    >>> found = best(np.log([[0.4, 0.6], [0.1, 0.9]]), np.log([0.5, 0.5]), layout)
     >>> np.exp(found.log_probs).round(2).tolist(), found.parents.tolist(), found.tokens.tolist()
     ([[0.45, 0.3]], [[1, 0]], [[1, 1]])
     """
-    if kernels.available() and log_probs.device.type == "cpu" and log_probs.dtype == torch.float32:
+    if kernels.available() and log_probs.dtype == np.float32:
         first = np.append(layout.first, len(running))  # B + 1
-        threads = kernels.threads() if log_probs.numel() > FEW else 1
-        scores = log_probs.contiguous().numpy()  # N x V
-        return Best(*kernels.native.best_continuations(scores, running, first, layout.size, threads))
-    scores = log_probs.cpu().double().numpy() + running[:, None]  # N x V
-    top, places = (part.numpy() for part in torch.from_numpy(layout.table(scores)).topk(layout.size))  # B x K
+        threads = kernels.threads() if log_probs.size > FEW else 1
+        return Best(*kernels.native.best_continuations(log_probs, running, first, layout.size, threads))
+    scores = log_probs + running[:, None]  # N x V
+    table = layout.table(scores)  # B x (K V)
+    places = top_ids(table, layout.size)  # B x K
     slots, tokens = np.divmod(places, scores.shape[1])  # B x K
     # A place without a hypothesis has minus infinity; its parent is named all the same and must exist.
-    return Best(top, np.minimum(slots + layout.first[:, None], len(scores) - 1), tokens)
+    parents = np.minimum(slots + layout.first[:, None], len(scores) - 1)
+    return Best(np.take_along_axis(table, places, axis=1), parents, tokens)
+
+
+def top_ids(scores: Logits, count: int) -> Ints:
+    """The places of the `count` greatest scores of each row, the greatest first; what is no number counts as greatest.
+
+    >>> top_ids(np.array([[3.0, 1.0, 2.0]]), 2).tolist()
+    [[0, 2]]
+    """
+    found = np.argpartition(scores, -count, axis=1)[:, -count:]  # N x K
+    found.sort(axis=1)
+    order = np.argsort(-np.take_along_axis(scores, found, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(found, order, axis=1)

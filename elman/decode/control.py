@@ -65,8 +65,8 @@ def remaining(control: Control, written: Sequence[int]) -> int:
     2
     """
     open_ = [phrase for phrase in control.needed if not holds(written, phrase)]
-    begun = (n for phrase in open_ for n in range(len(phrase)) if n and tuple(written[-n:]) == phrase[:n])
-    return sum(map(len, open_)) - max(begun, default=0)
+    partly = (n for phrase in open_ for n in range(len(phrase)) if n and tuple(written[-n:]) == phrase[:n])
+    return sum(map(len, open_)) - max(partly, default=0)
 
 
 def check_control(control: Control, *, row: int, limit: int, size: int, stop_id: int) -> None:

@@ -8,13 +8,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import count
 from operator import index
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from elman.decode.random_stream import fresh_seed, uniform
-from elman.decode.sampling import Sampling, next_ids
+from elman.decode.random_stream import uniform
+from elman.decode.sampling import next_ids
+from elman.decode.scores import Bools, Floats, Logits
 from elman.decode.step_model import State, StepModel
 from elman.errors import UserError
+from elman.sampling import Sampling, fresh_seed
 
 
 def generate(
@@ -34,13 +35,13 @@ def generate(
 
     A row ends before an id of `stop_ids`, which is not handed out; after `length` ids; or once
     `stop_when(row)`, asked after each of the row's ids was handed out, is true. Rows that have ended cost
-    nothing more. Row i draws from the random stream `first_stream + i`. An empty prompt begins with
+    nothing more. Row i takes its random numbers from the stream `first_stream + i`. An empty prompt begins with
     `start_id`. `same_start` is False for a model whose rows are different sentences, as a translator's are:
     prompt i then continues row i.
 
     >>> class Count:  # the likeliest id after n is n + 1
     ...     def start(self, batch_size): return None
-    ...     def step(self, ids, state): return torch.eye(9).roll(1, dims=1)[ids], None
+    ...     def step(self, ids, state): return np.roll(np.eye(9), 1, axis=1)[ids], None
     ...     def select(self, state, rows): return None
     >>> greedy = Sampling(temperature=0)
     >>> list(generate(Count(), [[1], [3, 4, 5]], length=3, sampling=greedy, stop_ids={8}))
@@ -52,15 +53,14 @@ def generate(
         raise UserError(f"length must be the number of ids to generate, 0 or more, not {length}")
     if first_stream < 0:
         raise UserError(f"first_stream must be 0 or more, not {first_stream}")
-    begun = [_begun(prompt, row, start_id) for row, prompt in enumerate(prompts)]
-    if not begun or length == 0:
+    texts = [_checked(prompt, row, start_id) for row, prompt in enumerate(prompts)]
+    if not texts or length == 0:
         return iter(())
-    sampler = _Sampler(sampling, begun, suppress, first_stream)
-    shared = _shared_length(begun) if same_start else 0
-    return _steps(model, begun, shared, length, sampler, stops, stop_when or (lambda row: False))
+    sampler = _Sampler(sampling, texts, suppress, first_stream)
+    shared = _shared_length(texts) if same_start else 0
+    return _steps(model, texts, shared, length, sampler, stops, stop_when or (lambda row: False))
 
 
-@torch.no_grad()
 def _steps(
     model: StepModel[State],
     prompts: list[list[int]],
@@ -74,7 +74,7 @@ def _steps(
     state = _read_shared(model, prompts[0][:shared], len(prompts))
     rows = list(range(len(prompts)))  # those that have not ended, in the order of the state
     for t in count(shared):
-        logits, state = model.step(torch.tensor([texts[row][t] for row in rows]), state)  # B x V
+        logits, state = model.step(np.array([texts[row][t] for row in rows]), state)  # B x V
         writing = [place for place, row in enumerate(rows) if len(texts[row]) == t + 1]
         chosen = sampler.choose(logits[writing], [rows[place] for place in writing], t + 1) if writing else {}
         for row, new in chosen.items():
@@ -89,7 +89,7 @@ def _steps(
             if not places:
                 return
             rows = [rows[place] for place in places]
-            state = model.select(state, torch.tensor(places))
+            state = model.select(state, np.array(places))
 
 
 class _Sampler:
@@ -103,9 +103,9 @@ class _Sampler:
         self.prompts = prompts
         self.suppress = suppress
         self.first_stream = first_stream
-        self.seen: Tensor | None = None  # B x V
+        self.seen: Bools | None = None  # B x V
 
-    def choose(self, logits: Tensor, rows: list[int], read: int) -> dict[int, int]:
+    def choose(self, logits: Logits, rows: list[int], read: int) -> dict[int, int]:
         """The new id of each of `rows`, which have all read `read` ids, from their logits (B x V)."""
         seen = self._seen(logits.shape[-1]) if self.sampling.repetition_penalty != 1 else None
         ids = next_ids(
@@ -119,20 +119,21 @@ class _Sampler:
             seen[rows, ids] = True
         return dict(zip(rows, ids.tolist(), strict=True))
 
-    def _uniforms(self, rows: list[int], read: int) -> Tensor:
+    def _uniforms(self, rows: list[int], read: int) -> Floats:
         streams = [self.first_stream + row for row in rows]
         steps = [read - len(self.prompts[row]) for row in rows]
-        return torch.from_numpy(uniform(self.seed, streams, steps))  # B
+        return uniform(self.seed, streams, steps)  # B
 
-    def _seen(self, size: int) -> Tensor:
+    def _seen(self, size: int) -> Bools:
         if self.seen is None:
-            self.seen = torch.zeros(len(self.prompts), size, dtype=torch.bool)  # B x V
+            self.seen = np.zeros((len(self.prompts), size), bool)  # B x V
             for row, prompt in enumerate(self.prompts):
                 self.seen[row, prompt] = True
         return self.seen
 
 
-def _begun(prompt: Sequence[int], row: int, start_id: int | None) -> list[int]:
+def _checked(prompt: Sequence[int], row: int, start_id: int | None) -> list[int]:
+    """A prompt as a list of ids, the start id in the place of an empty one."""
     if prompt:
         return [index(id_) for id_ in prompt]
     if start_id is None:
@@ -152,5 +153,5 @@ def _read_shared(model: StepModel[State], ids: list[int], batch_size: int) -> St
         return model.start(batch_size)
     state = model.start(1)
     for new in ids:
-        _, state = model.step(torch.tensor([new]), state)
-    return model.select(state, torch.zeros(batch_size, dtype=torch.long))
+        _, state = model.step(np.array([new]), state)
+    return model.select(state, np.zeros(batch_size, np.int64))

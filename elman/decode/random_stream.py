@@ -1,11 +1,9 @@
 """The sampler's random numbers: a pure function of (seed, stream, step), with no state to carry or to save.
 
-Sample i of a batch draws from stream i, its n-th new id from step n, so that a sample is the same whether it
-is drawn alone or beside a hundred others, and a runtime in another language gives the same bits.
+Sample i of a batch has stream i, its n-th new id step n, so that a sample is the same whether it
+is made alone or beside a hundred others, and a runtime in another language gives the same bits.
 `docs/sampling.md` is the specification.
 """
-
-import secrets
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,12 +42,3 @@ def uniform(seed: int, stream: ArrayLike, step: ArrayLike) -> NDArray[np.float64
     # The seed is mixed by itself first, or else seeds a multiple of _GAMMA apart would share streams.
     bits = splitmix64(splitmix64(splitmix64(seed, 0), stream), step)
     return np.asarray((bits >> np.uint64(11)).astype(np.float64) * 2.0**-53, dtype=np.float64)
-
-
-def fresh_seed() -> int:
-    """A seed from the operating system, short enough to be copied from a screen and used again.
-
-    >>> 0 <= fresh_seed() < 2**32
-    True
-    """
-    return secrets.randbits(32)

@@ -11,7 +11,7 @@ from operator import index
 
 import numpy as np
 
-from elman.decode.candidates import Floats, Ints
+from elman.decode.scores import Floats, Ints
 from elman.errors import UserError
 
 Features = Sequence[Sequence[Mapping[str, float]]]  # of every sentence, of each of its hypotheses
@@ -71,8 +71,8 @@ def tune(
     scale = 1 / np.maximum(np.abs(search.pool.values).mean(axis=(0, 1), where=search.pool.there[..., None]), 1e-9)
     if seed < 0:
         raise UserError(f"seed must be an integer from 0, not {seed}")
-    draws = np.random.default_rng(seed).uniform(-1, 1, (restarts, len(names))) * scale  # so that each counts alike
-    best = max((search.climb(weights, rounds) for weights in [first, *draws]), key=lambda found: found[1])
+    starts = np.random.default_rng(seed).uniform(-1, 1, (restarts, len(names))) * scale  # so that each counts alike
+    best = max((search.climb(weights, rounds) for weights in [first, *starts]), key=lambda found: found[1])
     size = np.abs(best[0]).sum() or 1.0
     return Tuned(dict(zip(names, (best[0] / size).tolist(), strict=True)), best[1])
 

@@ -1,8 +1,8 @@
 """Beam search: many sentences, each with its hypotheses, as one batch.
 
 Open hypotheses stand sentence by sentence in one row of the model's batch each. A step takes the best
-continuations of each sentence; those that end in the stop id are set aside and keep their place in the beam,
-so that the batch shrinks as hypotheses end. A sentence leaves the batch when its beam is full of finished
+continuations of each sentence; those that end in the stop id are finished and keep their place in the beam,
+so that the batch shrinks as hypotheses are finished. A sentence leaves the batch when its beam is full of finished
 ones, at its limit of length, or as soon as nothing that is open can still get among its n best.
 """
 
@@ -14,24 +14,19 @@ from operator import index
 from typing import Generic
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from elman.decode.bans import Bans
 from elman.decode.beam import Beam
-from elman.decode.candidates import Best, Bools, Floats, Ints, Layout, best
+from elman.decode.candidates import Best, Layout, best
+from elman.decode.constraints import BannedTokens, RequiredPhrases
 from elman.decode.control import Control, check_control
 from elman.decode.coverage import Coverage
-from elman.decode.ended import Ended
-from elman.decode.hypothesis import Hypothesis, normalised
-from elman.decode.required import Required
+from elman.decode.finished import Backpointers, Finished
+from elman.decode.scores import Bools, Floats, Hypothesis, Ints, Logits, log_softmax, normalised
 from elman.decode.step_model import State, StepModel
-from elman.decode.trace import Trace
 from elman.decode.tree import SearchTree
 from elman.errors import RunError, UserError
 
 
-@torch.no_grad()
 def beam_search(
     model: StepModel[State],
     rows: int,
@@ -52,7 +47,7 @@ def beam_search(
 
     >>> class Coin:  # id 0 ends; id 1 is three times as likely
     ...     def start(self, batch_size): return None
-    ...     def step(self, ids, state): return torch.tensor([0.25, 0.75]).log().expand(len(ids), 2), None
+    ...     def step(self, ids, state): return np.log([[0.25, 0.75]] * len(ids)), None
     ...     def select(self, state, rows): return None
     >>> ((first, second),) = beam_search(Coin(), 1, start_id=0, stop_id=0, beam=Beam(size=2, length=3, n_best=2))
     >>> first.ids, round(first.log_prob, 3), round(first.score, 3), first.finished
@@ -111,19 +106,19 @@ class _Search(Generic[State]):
         self.layout = Layout.of(np.ones(rows, dtype=np.int64), beam.size)
         self.running = np.zeros(rows)  # N; log-probabilities so far
         self.tokens = np.full(rows, start_id)  # N; what the model reads next
-        self.trace, self.ended = Trace(), Ended(rows, beam.n_best)
+        self.backpointers, self.finished = Backpointers(), Finished(rows, beam.n_best)
         free = not beam.block_ngrams and all(control.free for control in controls)
-        self.bans = None if free else Bans(controls, beam.block_ngrams)
-        self.required = Required(controls) if any(control.require for control in controls) else None
+        self.banned = None if free else BannedTokens(controls, beam.block_ngrams)
+        self.required = RequiredPhrases(controls) if any(control.require for control in controls) else None
         self.history = np.empty((rows, 0), dtype=np.int64)  # N x t; kept up only for what needs it
-        self.memory: Tensor | None = None  # at least N x V
+        self.memory: Logits | None = None  # at least N x V
         self.nodes = self._roots()  # N; places in the tree
 
     def run(self) -> list[list[Hypothesis]]:
         """Search to the end."""
         state = self.model.start(len(self.active))
         for step in count(1):
-            logits, state = self.model.step(torch.from_numpy(self.tokens), state)  # N x V
+            logits, state = self.model.step(self.tokens, state)  # N x V
             if step == 1:
                 self._check(logits.shape[-1])
             if self.coverage:
@@ -135,7 +130,7 @@ class _Search(Generic[State]):
             parents = self._go_on(found, progress, live, over, step)  # N
             if parents is not None:
                 state = self.model.select(state, parents)
-        return self.ended.hypotheses(self.trace)
+        return self.finished.hypotheses(self.backpointers)
 
     def _check(self, size: int) -> None:
         """Refuse what the vocabulary's size makes impossible; it is known once the model has stepped."""
@@ -147,17 +142,17 @@ class _Search(Generic[State]):
             if not control.free:
                 check_control(control, row=row, limit=int(self.limits[row]), size=size, stop_id=self.stop_id)
 
-    def _continuations(self, logits: Tensor, step: int) -> tuple[Best, Ints | None]:
+    def _continuations(self, logits: Logits, step: int) -> tuple[Best, Ints | None]:
         """The best continuations of each sentence (B x K), with their progress in required phrases (B x K x C)."""
         log_probs = self._log_probs(logits)  # N x V
         if step < self.beam.min_length:
-            log_probs[:, self.stop_id] = -torch.inf
+            log_probs[:, self.stop_id] = -np.inf
         progress = None
-        if self.bans is not None:
+        if self.banned is not None:
             rows = self.active[self.layout.row]  # N
-            self.bans.strike(log_probs, rows, self.history)
+            self.banned.strike(log_probs, rows, self.history)
             if self.required is not None:
-                forced = self.bans.forced(rows, step - 1) >= 0  # N
+                forced = self.banned.forced(rows, step - 1) >= 0  # N
                 left = self.limits[rows] - step  # N
                 found, progress = self.required.best(
                     log_probs, self.running, self.layout, rows, left, forced, self.stop_id
@@ -168,18 +163,17 @@ class _Search(Generic[State]):
             raise RunError("the model's logits are not finite numbers, so no best sequence can be found")
         return found, progress
 
-    def _log_probs(self, logits: Tensor) -> Tensor:
-        """The logarithm of the softmax (N x V), in memory of the search's own, where ids can be struck out."""
-        logits = logits.float() if logits.dtype.itemsize < 4 else logits
+    def _log_probs(self, logits: Logits) -> Logits:
+        """The logarithm of the softmax (N x V), in memory of the search's own, where ids can be banned."""
         if self.memory is None or len(self.memory) < len(logits):  # fresh memory costs as much as a third of this
-            self.memory = torch.empty_like(logits, memory_format=torch.contiguous_format)
-        return torch.log_softmax(logits, dim=-1, out=self.memory[: len(logits)])
+            self.memory = np.empty(logits.shape, np.result_type(logits.dtype, np.float32))
+        return log_softmax(logits, out=self.memory[: len(logits)])
 
     def _settle(self, found: Best, step: int) -> tuple[Bools, Bools]:
-        """Set aside what has ended; which continuations stay open (B x K), and which sentences are over (B)."""
+        """Take out what has ended; which continuations stay open (B x K), and which sentences are over (B)."""
         live = found.log_probs > -np.inf  # B x K
-        if self.ended.some:
-            free = self.beam.size - self.ended.counts[self.active]  # B; places that finished ones have not taken
+        if self.finished.some:
+            free = self.beam.size - self.finished.counts[self.active]  # B; places that finished ones have not taken
             live &= np.arange(self.beam.size) < free[:, None]
         stopped = live & (found.tokens == self.stop_id)  # B x K
         if np.count_nonzero(stopped):
@@ -195,20 +189,20 @@ class _Search(Generic[State]):
         # length, and coverage is at most 0.
         open_best = np.where(live, found.log_probs, -np.inf).max(axis=1)  # B
         hope = normalised(open_best, self.limits[self.active], self.beam.length_power)  # B
-        return live, over | (hope <= self.ended.threshold[self.active])
+        return live, over | (hope <= self.finished.threshold[self.active])
 
     def _end(self, found: Best, which: Bools, step: int, finished: bool) -> None:
-        """Set some continuations (B x K, true or false) aside as results."""
+        """Make some continuations (B x K, true or false) results of the search."""
         place, slot = which.nonzero()  # M
         rows, parents, tokens = self.active[place], found.parents[place, slot], found.tokens[place, slot]
         log_probs = found.log_probs[place, slot]  # M
         scores = normalised(log_probs, step, self.beam.length_power)  # M
         if self.coverage:
             scores = scores + self.coverage.penalties(parents, rows)
-        self.ended.add(step, rows, parents, None if finished else tokens, log_probs, scores)
+        self.finished.add(step, rows, parents, None if finished else tokens, log_probs, scores)
         self._grow(step, rows, parents, tokens, log_probs, scores, "finished" if finished else "cut")
 
-    def _go_on(self, found: Best, progress: Ints | None, live: Bools, over: Bools, step: int) -> Tensor | None:
+    def _go_on(self, found: Best, progress: Ints | None, live: Bools, over: Bools, step: int) -> Ints | None:
         """Make the open continuations the hypotheses of the next step; which rows of the state they go on from.
 
         None where every row goes on as it is.
@@ -222,10 +216,10 @@ class _Search(Generic[State]):
         self.running = found.log_probs.take(kept)  # N
         if not before == len(kept) == live.size:  # else the beams were full and are still
             self.layout = Layout.of(live.sum(axis=1)[~over], self.beam.size)
-        self.trace.add(parents, self.tokens)
+        self.backpointers.add(parents, self.tokens)
         if self.required is not None and progress is not None:
             self.required.progress = progress.reshape(live.size, -1)[kept]
-        if self.bans is not None:
+        if self.banned is not None:
             self.history = np.concatenate([self.history[parents], self.tokens[:, None]], axis=1)
         if self.tree is not None:
             scores = normalised(self.running, step, self.beam.length_power)
@@ -233,10 +227,9 @@ class _Search(Generic[State]):
             self.nodes = self._grow(step, rows, parents, self.tokens, self.running, scores, "dropped")
         if len(parents) == before == np.count_nonzero(parents == np.arange(before)):
             return None
-        picked = torch.from_numpy(parents)
         if self.coverage:
-            self.coverage.select(picked)
-        return picked
+            self.coverage.select(parents)
+        return parents
 
     def _roots(self) -> list[int]:
         if self.tree is None:

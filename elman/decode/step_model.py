@@ -1,8 +1,12 @@
-"""What decoding knows of a model: it starts, it steps, and rows of its state can be picked."""
+"""What decoding knows of a model: it starts, it steps, rows of its state can be selected; several decide together."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from torch import Tensor
+import numpy as np
+
+from elman.decode.scores import Ints, Logits, log_softmax
+from elman.errors import UserError
 
 State = TypeVar("State")
 
@@ -12,17 +16,15 @@ class StepModel(Protocol[State]):
 
     A translator is one whose `start(B)` gives B source sentences, row i being sentence i. Log-probabilities
     are logits too, so `step` may give those. `step` and `select` leave the state that they are given as it
-    was, and keep nothing on the model, so one model serves several searches at once. Ids and rows arrive on
-    the CPU.
+    was, and keep nothing on the model, so one model serves several searches at once. Ids, rows and logits are NumPy's.
 
-    >>> import torch
     >>> class Bigram:
-    ...     table = torch.tensor([[0.0, 2.0], [1.0, 0.0]])
+    ...     table = np.array([[0.0, 2.0], [1.0, 0.0]])
     ...     def start(self, batch_size: int) -> None: return None
-    ...     def step(self, ids: Tensor, state: None) -> tuple[Tensor, None]: return self.table[ids], None
-    ...     def select(self, state: None, rows: Tensor) -> None: return None
+    ...     def step(self, ids: Ints, state: None) -> tuple[Logits, None]: return self.table[ids], None
+    ...     def select(self, state: None, rows: Ints) -> None: return None
     >>> model: StepModel[None] = Bigram()
-    >>> logits, state = model.step(torch.tensor([1]), model.start(1))
+    >>> logits, state = model.step(np.array([1]), model.start(1))
     >>> logits.tolist()
     [[1.0, 0.0]]
     """
@@ -31,28 +33,83 @@ class StepModel(Protocol[State]):
         """The state of `batch_size` rows that have read nothing yet."""
         ...
 
-    def step(self, ids: Tensor, state: State) -> tuple[Tensor, State]:
+    def step(self, ids: Ints, state: State) -> tuple[Logits, State]:
         """Read one id a row (B); give the logits of the next (B x V) and the state after reading.
 
         The logits may stand in memory that the step after this one uses again.
         """
         ...
 
-    def select(self, state: State, rows: Tensor) -> State:
+    def select(self, state: State, rows: Ints) -> State:
         """The state of the given rows, in that order; a row may be named several times, or not at all."""
         ...
 
 
 @runtime_checkable
 class Attending(Protocol):
-    """A step model that can tell what it looked at: the coverage of a beam search needs that.
+    """A step model that can tell what it attended to: the coverage of a beam search needs that.
 
-    >>> class Looks:
-    ...     def attention(self, state: Tensor) -> Tensor: return state.softmax(dim=-1)
-    >>> isinstance(Looks(), Attending), isinstance("no", Attending)
+    >>> class First:
+    ...     def attention(self, state: Logits) -> Logits: return np.eye(len(state))
+    >>> isinstance(First(), Attending), isinstance("no", Attending)
     (True, False)
     """
 
-    def attention(self, state: Any) -> Tensor:
+    def attention(self, state: Any) -> Logits:
         """The weights of the source's places (B x S) in the step that led to `state`; padding gets 0."""
         ...
+
+
+class Ensemble:
+    """A step model that gives the mean of its members' probabilities: log p = log((p_1 + ... + p_M) / M).
+
+    The members must have the same vocabulary. The state is the tuple of their states.
+
+    >>> class Says:
+    ...     def __init__(self, *p): self.p = np.array([p])
+    ...     def start(self, batch_size): return None
+    ...     def step(self, ids, state): return np.log(self.p).repeat(len(ids), axis=0), None
+    ...     def select(self, state, rows): return None
+    >>> both = Ensemble([Says(0.9, 0.1), Says(0.5, 0.5)])
+    >>> log_probs, state = both.step(np.array([0]), both.start(1))
+    >>> np.exp(log_probs).round(3).tolist()
+    [[0.7, 0.3]]
+    """
+
+    def __init__(self, models: Sequence[StepModel[Any]]) -> None:
+        if not models:
+            raise UserError("an ensemble needs at least one model")
+        self.models = tuple(models)
+
+    def start(self, batch_size: int) -> tuple[Any, ...]:
+        """The start of every member."""
+        return tuple(model.start(batch_size) for model in self.models)
+
+    def step(self, ids: Ints, state: tuple[Any, ...]) -> tuple[Logits, tuple[Any, ...]]:
+        """The logarithm of the members' mean probabilities (B x V), and their states."""
+        steps = [model.step(ids, part) for model, part in zip(self.models, state, strict=True)]
+        sizes = [logits.shape[-1] for logits, _ in steps]
+        if len(set(sizes)) > 1:
+            raise UserError(f"the models of an ensemble must share a vocabulary, but theirs have {sizes} ids")
+        log_probs = np.stack([log_softmax(logits) for logits, _ in steps])  # M x B x V
+        top = log_probs.max(axis=0).clip(min=np.finfo(log_probs.dtype).min)  # B x V; so that exp is not all 0
+        with np.errstate(divide="ignore"):  # an id that all members rule out
+            mean = np.log(np.exp(log_probs - top).sum(axis=0) / len(steps)) + top
+        return mean, tuple(part for _, part in steps)
+
+    def select(self, state: tuple[Any, ...], rows: Ints) -> tuple[Any, ...]:
+        """The rows of every member."""
+        return tuple(model.select(part, rows) for model, part in zip(self.models, state, strict=True))
+
+    def attention(self, state: tuple[Any, ...]) -> Logits:
+        """The mean of the members' attention (B x S); they must all have one, over the same source places."""
+        weights = [
+            model.attention(part)
+            for model, part in zip(self.models, state, strict=True)
+            if isinstance(model, Attending)
+        ]
+        if len(weights) < len(self.models):
+            raise UserError("coverage counts attention, which a model of the ensemble does not have: set it to 0")
+        if len({part.shape for part in weights}) > 1:
+            raise UserError("the models of the ensemble attend to sources of different lengths: set coverage to 0")
+        return np.asarray(np.mean(weights, axis=0))

@@ -1,7 +1,8 @@
-"""What needs no download: the source of Python's library, and corpora made with Faker, with Babel or by rule."""
+"""What needs no download: the source of Python's library, what is made with packages or by rule, or ships in one."""
 
 import csv
 import sysconfig
+from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,12 +14,17 @@ from elman.generated.dates import date_parts
 from elman.generated.entities import SIZES, entity_sentences
 from elman.generated.numbers import number_parts
 from elman.generated.surnames import surnames
+from elman.generated.waves import waves
 from elman.records.pairs import write_pairs
 from elman.records.tagged import write_tagged
 
 LEFT_OUT = {"test", "tests", "idlelib", "site-packages", "dist-packages", "__pycache__"}
 LIMIT = 8_000_000  # bytes, nearly all of them characters
-MAKERS = {"surnames": "Faker", "entities": "Faker", "dates": "Babel"}  # the package that each is made with
+MAKERS = {"surnames": "Faker", "entities": "Faker", "dates": "Babel", "sunspots": "statsmodels", "co2": "statsmodels"}
+"""The package that each is made with, or that has it inside."""
+EXTRA = ("Faker", "Babel")  # which `elman[demo]` installs
+INSIDE = {"sunspots": "datasets/sunspots/sunspots.csv", "co2": "datasets/co2/co2.csv"}
+"""Where in its package a corpus is."""
 PAIRS = {"dates": date_parts, "numbers": number_parts}
 MADE_VERSION = 1  # to be raised when other names, sentences or pairs are made
 
@@ -33,13 +39,13 @@ def python_sources(limit: int = LIMIT) -> list[Path]:
     True
     """
     root = Path(sysconfig.get_paths()["stdlib"])
-    found = sorted(
+    sources = sorted(
         (path.relative_to(root).as_posix(), path)
         for path in root.rglob("*.py")
         if LEFT_OUT.isdisjoint(path.relative_to(root).parts) and not path.name.startswith("_sysconfigdata")
     )
     chosen: list[Path] = []
-    for _, path in found:
+    for _, path in sources:
         size = path.stat().st_size
         if size > limit:
             break
@@ -70,15 +76,19 @@ def can_make(name: str) -> bool:
 def make_files(name: str) -> dict[str, list[Path]]:
     """The files of a corpus by split, in the cache folder; made where they are not there.
 
-    `surnames` is CSV, `entities` CoNLL, `dates` and `numbers` TSV.
+    `surnames` and `waves` are CSV, `entities` CoNLL, `dates` and `numbers` TSV.
 
     >>> [path.name for path in make_files("numbers")["test"]]
     ['test.tsv']
     """
     folder = cache_folder() / "corpora" / name / f"{_made_with(name)}{MADE_VERSION}"
+    if name in INSIDE:
+        return {"train": [_inside(name)]}
     with writing_to_cache():
         if name == "surnames":
             places = _surname_files(folder)
+        elif name == "waves":
+            places = _wave_files(folder)
         elif name in PAIRS:
             places = _pair_files(name, folder)
         else:
@@ -94,10 +104,20 @@ def _made_with(name: str) -> str:
     try:
         return f"{maker.lower()}-{version(maker)}-"
     except PackageNotFoundError as error:
+        how = "elman[demo]" if maker in EXTRA else maker
         raise UserError(
-            f"{name} is made with {maker} (pip install elman[demo]), which is not installed: install it, or choose "
-            "another corpus"
+            f"{name} is made with {maker} (pip install {how}), which is not installed: install it, or choose another "
+            "corpus"
         ) from error
+
+
+def _inside(name: str) -> Path:
+    """The file of a corpus that a package has inside; the package is not imported."""
+    spec = find_spec(MAKERS[name].lower())
+    place = Path(next(iter((spec and spec.submodule_search_locations) or [""]))) / INSIDE[name]
+    if not place.is_file():
+        raise UserError(f"{MAKERS[name]} has no {place.name} inside any more: install an earlier version of it")
+    return place
 
 
 def _entity_files(folder: Path) -> dict[str, Path]:
@@ -116,12 +136,23 @@ def _pair_files(name: str, folder: Path) -> dict[str, Path]:
     return places
 
 
+def _wave_files(folder: Path) -> dict[str, Path]:
+    place = folder / "waves.csv"
+    if not place.is_file():
+        _write_table(place, ["series", "step", "value"], waves())
+    return {"train": place}
+
+
+def _write_table(place: Path, heading: list[str], rows: Iterable[Iterable[object]]) -> None:
+    with write_aside(place) as aside, aside.open("w", encoding="utf-8", newline="") as out:
+        table = csv.writer(out, lineterminator="\n")
+        table.writerow(heading)
+        table.writerows(rows)
+
+
 def _surname_files(folder: Path) -> dict[str, Path]:
     places = {split: folder / f"{split}.csv" for split in ("train", "test")}
     if not all(place.is_file() for place in places.values()):
         for split, records in surnames().items():
-            with write_aside(places[split]) as aside, aside.open("w", encoding="utf-8", newline="") as out:
-                rows = csv.writer(out, lineterminator="\n")
-                rows.writerow(["text", "label"])
-                rows.writerows([record.text, *record.labels] for record in records)
+            _write_table(places[split], ["text", "label"], ([record.text, *record.labels] for record in records))
     return places

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from elman.errors import UserError
 from elman.records.pairs import Pair
+from elman.records.places import Place
 from elman.records.splits import split_pairs
 
 if TYPE_CHECKING:
@@ -60,12 +61,12 @@ def wordings() -> tuple[Wording, ...]:
     >>> Wording("de", "d. MMMM y") in wordings(), Wording("en_US", "M/d/y") in wordings()
     (True, False)
     """
-    found = [Wording(locale, fields) for locale in LOCALES for fields in _patterns(locale)]
+    every = [Wording(locale, fields) for locale in LOCALES for fields in _patterns(locale)]
     orders: defaultdict[tuple[str, bool], set[str]] = defaultdict(set)
-    for wording in found:
+    for wording in every:
         if numeric := _numeric_order(wording.fields):
             orders[numeric[0]].add(numeric[1])
-    clear = [w for w in found if not (numeric := _numeric_order(w.fields)) or len(orders[numeric[0]]) == 1]
+    clear = [w for w in every if not (numeric := _numeric_order(w.fields)) or len(orders[numeric[0]]) == 1]
     return tuple(_unlike(clear))
 
 
@@ -80,13 +81,13 @@ def date_pairs(count: int = SIZE, seed: int = 0) -> list[Pair]:
         raise UserError(f"{count} dates cannot be made: choose up to {MOST:,}")
     generator = random.Random(f"dates {seed}")
     by_language = [list(group) for _, group in groupby(wordings(), key=lambda wording: wording.locale)]
-    found: dict[str, Pair] = {}
-    while len(found) < count:
+    pairs: dict[str, Pair] = {}
+    while len(pairs) < count:
         day = FIRST + timedelta(generator.randint(0, (LAST - FIRST).days))
         wording = generator.choice(generator.choice(by_language))
         text = wording.write(day)
-        found.setdefault(text, Pair(text, day.isoformat(), f"Babel's dates, {wording.locale} {wording.fields}"))
-    return list(found.values())
+        pairs.setdefault(text, Pair(text, day.isoformat(), Place(f"Babel's {wording.locale} dates", len(pairs) + 1)))
+    return list(pairs.values())
 
 
 def date_parts(count: int = SIZE, seed: int = 0) -> dict[str, list[Pair]]:
@@ -116,23 +117,23 @@ def _numeric_order(pattern: str) -> tuple[tuple[str, bool], str] | None:
     month comes first; None where the month is a word.
     """
     pattern = QUOTED.sub("", pattern).translate(DIRECTION_MARKS)
-    found = DAY_AND_MONTH.search(pattern)
-    if found is None:
+    match = DAY_AND_MONTH.search(pattern)
+    if match is None:
         return None
-    month, mark = (found[3], found[2]) if found[1] else (found[4], found[5])
+    month, mark = (match[3], match[2]) if match[1] else (match[4], match[5])
     year_first = pattern.find("y") < min(pattern.find("d"), pattern.find(month[0]))
-    return ((mark, year_first), "day" if found[1] else "month") if len(month) < 3 else None
+    return ((mark, year_first), "day" if match[1] else "month") if len(month) < 3 else None
 
 
-def _unlike(found: list[Wording]) -> list[Wording]:
+def _unlike(wordings: list[Wording]) -> list[Wording]:
     """Without the wordings that name a month as another wording names another month."""
     months: defaultdict[str, set[int]] = defaultdict(set)
     texts: dict[Wording, list[str]] = {}
-    for wording in found:
+    for wording in wordings:
         texts[wording] = [wording.write(date(2026, month, 16)) for month in range(1, 13)]
         for month, text in enumerate(texts[wording], 1):
             months[text].add(month)
-    return [wording for wording in found if all(len(months[text]) == 1 for text in texts[wording])]
+    return [wording for wording in wordings if all(len(months[text]) == 1 for text in texts[wording])]
 
 
 @cache

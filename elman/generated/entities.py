@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from elman.errors import UserError, nearest
 from elman.generated.templates import SPLITS, TEMPLATES, templates, things
+from elman.records.places import Place
 from elman.records.tagged import Sentence
+from elman.text.words import TOKEN
 
 if TYPE_CHECKING:
     from faker import Faker
 
-TOKEN = re.compile(r"\w+|[^\w\s]")
 SLOT = re.compile(r"\{(\w+)\}")
 ENTITIES = ("PERSON", "ADDRESS", "PHONE", "EMAIL", "COMPANY", "DATE", "IBAN", "CARD")
 SIZES = {"train": 1500, "dev": 150, "test": 300}  # sentences of each language
@@ -78,7 +79,7 @@ def marked_texts(language: str, split: str, count: int, seed: int = 0) -> Iterat
         yield _fill(joined, generator.choice(fillers), generator.random())
 
 
-def tagged_tokens(marked: MarkedText, where: str = "") -> Sentence:
+def tagged_tokens(marked: MarkedText, where: Place | None = None) -> Sentence:
     """The tokens of a text with their BIO tags.
 
     >>> tagged_tokens(MarkedText("Ask Ada Lovelace.", ((4, 16, "PERSON"),))).tags
@@ -101,13 +102,13 @@ def entity_sentences(split: str, seed: int = 0) -> list[Sentence]:
     """
     if split not in SIZES:
         raise UserError(f"there is no split {split!r}: {nearest(split, SIZES)}")
-    found = [
-        tagged_tokens(marked, f"made-up sentences, {language} {split}:{number}")
+    sentences = [
+        tagged_tokens(marked, Place(f"the {language} {split} sentences made with Faker", number))
         for language in LOCALES
         for number, marked in enumerate(marked_texts(language, split, SIZES[split], seed), 1)
     ]
-    random.Random(f"{seed} {split}").shuffle(found)
-    return found
+    random.Random(f"{seed} {split}").shuffle(sentences)
+    return sentences
 
 
 def _fill(template: str, filler: "_Filler", case: float) -> MarkedText:
@@ -136,8 +137,8 @@ class _Filler:
 
     def value(self, slot: str) -> str:
         """Something for a slot, with single blanks and none at its ends."""
-        found: str = getattr(self, f"_{slot.lower()}")()
-        return " ".join(found.split())
+        value: str = getattr(self, f"_{slot.lower()}")()
+        return " ".join(value.split())
 
     def _person(self) -> str:
         first, last = self.faker.first_name(), self.faker.last_name()

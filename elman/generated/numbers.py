@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from elman.errors import UserError, nearest
 from elman.records.pairs import Pair
+from elman.records.places import Place
 from elman.records.splits import split_by_key
 
 LIMIT = 1_000_000_000
@@ -174,20 +175,20 @@ def spell(number: int, language: str) -> str:
 def number_pairs(count: int = SIZE, seed: int = 0) -> list[Pair]:
     """So many different pairs, `language number` and its words; as many numbers of one digit as of six are tried.
 
-    >>> number_pairs(1)[0]
-    Pair(source='tr 112141', target='yüz on iki bin yüz kırk bir', where='made-up numbers:1')
+    >>> number_pairs(1)[0].source, number_pairs(1)[0].target
+    ('tr 112141', 'yüz on iki bin yüz kırk bir')
     """
     if not 0 <= count <= MOST:
         raise UserError(f"{count} number pairs cannot be made: choose up to {MOST:,}")
     generator = random.Random(f"numbers {seed}")
-    found: dict[tuple[str, int], None] = {}
-    while len(found) < count:
+    numbers: dict[tuple[str, int], None] = {}
+    while len(numbers) < count:
         digits = generator.randint(1, DIGITS)
         number = generator.randrange(10 ** (digits - 1) if digits > 1 else 0, 10**digits)
-        found[generator.choice(list(LANGUAGES)), number] = None
+        numbers[generator.choice(list(LANGUAGES)), number] = None
     return [
-        Pair(f"{language} {number}", spell(number, language), f"made-up numbers:{place}")
-        for place, (language, number) in enumerate(found, 1)
+        Pair(f"{language} {number}", spell(number, language), Place("the numbers", place))
+        for place, (language, number) in enumerate(numbers, 1)
     ]
 
 

@@ -10,6 +10,7 @@ from importlib import import_module
 
 from elman.errors import UserError
 from elman.records.labelled import LabelledText
+from elman.records.places import Place
 from elman.records.splits import draw
 
 LISTS = {  # for each language, Faker's locales and the list in each
@@ -74,9 +75,9 @@ def surnames(seed: int = 0) -> dict[str, list[LabelledText]]:
     """
     parts: dict[str, list[LabelledText]] = {"train": [], "test": []}
     for language, names in surname_lists().items():
-        for name in names:
+        for number, name in enumerate(names, 1):
             side = "test" if draw(name, seed) < TEST_SHARE else "train"
-            parts[side].append(LabelledText(name, (language,), f"Faker's surnames, {language}"))
+            parts[side].append(LabelledText(name, (language,), Place(f"Faker's {language} surnames", number)))
     generator = random.Random(seed)
     for records in parts.values():
         generator.shuffle(records)
@@ -84,7 +85,7 @@ def surnames(seed: int = 0) -> dict[str, list[LabelledText]]:
 
 
 def _names(sources: tuple[str, ...]) -> list[str]:
-    found: set[str] = set()
+    unique: set[str] = set()
     for source in sources:
         locale, _, attribute = source.partition(".")
         try:
@@ -93,6 +94,6 @@ def _names(sources: tuple[str, ...]) -> list[str]:
             raise UserError(
                 "the surnames are made with Faker, which is missing or old: pip install -U elman[demo]"
             ) from error
-        found.update(" ".join(name.split()) for name in names)
+        unique.update(" ".join(name.split()) for name in names)
     # One of the Chinese lists is in capitals, which would give it away.
-    return sorted({name.title() if name.isupper() else name for name in found})
+    return sorted({name.title() if name.isupper() else name for name in unique})

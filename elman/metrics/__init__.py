@@ -20,19 +20,7 @@ from elman.metrics.classification import (
 )
 from elman.metrics.edits import EditScores, edit_distance, edit_scores
 from elman.metrics.perplexity import Scores, bits, perplexity, unigram_loss
-from elman.metrics.spans import (
-    Repair,
-    Scheme,
-    Span,
-    SpanScores,
-    convert,
-    detect_scheme,
-    read_spans,
-    repair,
-    span_scores,
-    split_tag,
-    write_tags,
-)
+from elman.metrics.spans import SpanScores, span_scores
 from elman.metrics.tagging import TagScores, tag_scores
 
 __all__ = [
@@ -43,20 +31,15 @@ __all__ = [
     "CorpusScores",
     "EditScores",
     "MultilabelScores",
-    "Repair",
-    "Scheme",
     "Score",
     "Scores",
-    "Span",
     "SpanScores",
     "TagScores",
     "bits",
     "bleu",
     "calibration",
     "confusion_table",
-    "convert",
     "corpus_scores",
-    "detect_scheme",
     "draw_confusion",
     "edit_distance",
     "edit_scores",
@@ -67,14 +50,10 @@ __all__ = [
     "multilabel_scores",
     "perplexity",
     "pooled",
-    "read_spans",
-    "repair",
     "score_table",
     "span_scores",
-    "split_tag",
     "tag_scores",
     "to_pharaoh",
     "unigram_loss",
     "weighted_f1",
-    "write_tags",
 ]

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_lowercase
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -53,7 +54,8 @@ class Score:
 
     def to_dict(self) -> dict[str, float]:
         """As a report shows it."""
-        return {"precision": self.precision, "recall": self.recall, "f1": self.f1, "support": self.support}
+        ratios = {"precision": self.precision, "recall": self.recall, "f1": self.f1}
+        return {**ratios, "support": self.support, "predicted": self.predicted}
 
 
 def pooled(scores: Iterable[Score]) -> Score:
@@ -220,6 +222,15 @@ class Calibration:
             lines.append(f"{b.low:5.2f}-{b.high:.2f}   {b.count:8}  {scores}")
         return "\n".join([*lines, f"expected calibration error {self.error:.3f}"])
 
+    def to_dict(self) -> dict[str, Any]:
+        """As a report holds it."""
+        return {"calibration_error": self.error, "calibration": [vars(bin) for bin in self.bins]}
+
+    @classmethod
+    def from_dict(cls, scores: Mapping[str, Any]) -> "Calibration":
+        """Of the scores of a report."""
+        return cls(scores["calibration_error"], tuple(Bin(**entry) for entry in scores["calibration"]))
+
 
 def calibration(confidences: Sequence[float], right: Sequence[bool], bins: int = 10) -> Calibration:
     """Compare how sure the predictions were with how often they were right, in `bins` of equal width.
@@ -244,6 +255,58 @@ def calibration(confidences: Sequence[float], right: Sequence[bool], bins: int =
     error = float((np.abs(confidence - accuracy) * count).sum() / len(sure))
     rows = zip(edges.tolist(), edges[1:].tolist(), count.tolist(), confidence.tolist(), accuracy.tolist(), strict=False)
     return Calibration(error, tuple(Bin(*row) for row in rows))
+
+
+def trust_in_each(probabilities: npt.NDArray[Any], targets: npt.NDArray[Any]) -> dict[str, Any]:
+    """How far the yes or no of every label of several can be trusted (both N x C)."""
+    sure = np.clip(np.maximum(probabilities, 1 - probabilities), 0.0, 1.0).ravel()
+    right = ((probabilities >= 0.5) == (targets > 0)).ravel()
+    return calibration(sure.tolist(), right.tolist()).to_dict()
+
+
+def mean_loss(logits: npt.NDArray[Any], targets: npt.NDArray[Any]) -> float:
+    """The mean negative log-likelihood (nats) of classes (N), or of zeros and ones for every class (N x C).
+
+    >>> round(mean_loss(np.array([[0.0, 0.0]]), np.array([1])), 4)
+    0.6931
+    """
+    exact = logits.astype(np.float64)
+    if targets.ndim == 2:
+        return float((np.logaddexp(0, exact) - targets * exact).mean())
+    highest = exact.max(axis=1)
+    totals = highest + np.log(np.exp(exact - highest[:, None]).sum(axis=1))
+    return float((totals - exact[np.arange(len(targets)), targets]).mean())
+
+
+def single_scores(gold: Sequence[str], predicted: Sequence[str], labels: Sequence[str]) -> dict[str, Any]:
+    """Accuracy, F1, each class and the confusion matrix, of texts with one label each, as a report holds them."""
+    confusion = Confusion.of(gold, predicted, labels)
+    return {"accuracy": confusion.accuracy, **_f1(confusion.by_class), "confusion": confusion.counts.tolist()}
+
+
+def several_scores(
+    gold: Sequence[Iterable[str]], predicted: Sequence[Iterable[str]], labels: Sequence[str]
+) -> dict[str, Any]:
+    """Scores of any number of labels a text; `accuracy` is the share of texts that have all of theirs."""
+    found = multilabel_scores([set(row) for row in gold], [set(row) for row in predicted], labels)
+    micro = {"micro_f1": pooled(found.by_class.values()).f1}
+    return {"accuracy": found.subset_accuracy, **micro, **_f1(found.by_class)}
+
+
+def _f1(by_class: Mapping[str, Score]) -> dict[str, Any]:
+    return {
+        "macro_f1": macro_f1(by_class.values()),
+        "weighted_f1": weighted_f1(by_class.values()),
+        "classes": {label: score.to_dict() for label, score in by_class.items()},
+    }
+
+
+def scores_from(classes: Mapping[str, Mapping[str, float]]) -> dict[str, Score]:
+    """The counts behind the ratios that a report keeps of each class."""
+    return {
+        label: Score(round(entry["recall"] * entry["support"]), int(entry["predicted"]), int(entry["support"]))
+        for label, entry in classes.items()
+    }
 
 
 def most_confident_mistakes(

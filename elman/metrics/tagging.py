@@ -2,10 +2,12 @@
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from elman.errors import UserError
 from elman.metrics.classification import Confusion
-from elman.metrics.spans import Scheme, SpanScores, detect_scheme, span_scores
+from elman.metrics.spans import SpanScores, span_scores
+from elman.text.spans import Scheme, detect_scheme
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,13 +29,14 @@ class TagScores:
         """The same for words that training never saw; None where every word is known."""
         return self.unseen_correct / self.unseen_tokens if self.unseen_tokens else None
 
-    def to_dict(self) -> dict[str, object]:
-        """As a report shows them."""
+    def to_dict(self) -> dict[str, Any]:
+        """As a report shows them, with what was taken for what: (right, predicted, how often)."""
         tokens = self.confusion.to_dict()
         tokens["by_tag"] = tokens.pop("by_class")
         tokens["tokens"] = tokens.pop("examples")
         report = {**tokens, "unseen_tokens": self.unseen_tokens, "unseen_accuracy": self.unseen_accuracy}
-        return report if self.spans is None else {**report, "spans": self.spans.to_dict()}
+        report |= {} if self.spans is None else {"spans": self.spans.to_dict()}
+        return report | {"confused": self.confusion.most_confused(len(self.confusion.labels) ** 2)}
 
 
 def tag_scores(

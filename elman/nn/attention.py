@@ -1,8 +1,8 @@
 """Attention scores, one class an equation.
 
-A query q looks at the S places of a memory m_1 .. m_S. Every class here gives each place a score e_j; the weights are
+A query q attends to the S places of a memory m_1 .. m_S. Every class here gives each place a score e_j; then
 
-    a_j = exp(e_j) / Σ_k exp(e_k),    and what is looked at is  c = Σ_j a_j m_j
+    a_j = exp(e_j) / Σ_k exp(e_k)  are the attention weights, and  c = Σ_j a_j m_j  is the context
 
 All are called alike, so one can stand in the place of another: `keys` is what of a score depends on the memory only, so
 that it is computed once for a source, and `forward` takes one query a row or many at once.
@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from elman.nn.backends import can_call
-from elman.nn.fast.additive import SharedScores, additive_scores
+from elman.nn.fast.attention import SharedScores, additive_scores
+from elman.nn.fast.autograd import can_call
 from elman.nn.fast.shared import SharedLinear
 
 
@@ -54,21 +54,17 @@ class Attention(nn.Module):
         scores = self.scores(query, keys)  # B x T x S
         return scores.masked_fill(padding.unsqueeze(1), -math.inf).softmax(dim=-1)
 
-    def over(self, keys: Tensor, padding: Tensor) -> "Look":
-        """The weights (R x S) of one query (R x Q) of each of the first R sources, for a loop over steps.
+    def unrolled(self, keys: Tensor, padding: Tensor) -> Callable[[Tensor], Tensor]:
+        """For a loop over steps: from one query of each of the first R sources (R x Q) to its weights (R x S).
 
-        >>> look = DotAttention(2, 2).over(torch.randn(4, 5, 2), torch.zeros(4, 5, dtype=torch.bool))
-        >>> look(torch.randn(3, 2)).shape
+        >>> weights = DotAttention(2, 2).unrolled(torch.randn(4, 5, 2), torch.zeros(4, 5, dtype=torch.bool))
+        >>> weights(torch.randn(3, 2)).shape
         torch.Size([3, 5])
         """
         return lambda query: self(query.unsqueeze(1), keys[: len(query)], padding[: len(query)]).squeeze(1)
 
     def extra_repr(self) -> str:
         return f"{self.query_size}, {self.memory_size}"
-
-
-Look = Callable[[Tensor], Tensor]
-"""From queries to weights over the places of a memory that stays the same."""
 
 
 class _SameSize(Attention):
@@ -187,9 +183,9 @@ class AdditiveAttention(Attention):
             return super().forward(query, keys, padding)
         return additive_scores(self.W(query), keys, self.v.weight[0], padding, counts).softmax(dim=-1)
 
-    def over(self, keys: Tensor, padding: Tensor) -> Look:
+    def unrolled(self, keys: Tensor, padding: Tensor) -> Callable[[Tensor], Tensor]:
         if not can_call(keys):
-            return super().over(keys, padding)
+            return super().unrolled(keys, padding)
         W, scores = SharedLinear(self.W.weight), SharedScores(keys, self.v.weight[0], padding)
         return lambda query: scores(W(query)).softmax(dim=-1)
 
@@ -201,7 +197,7 @@ class AdditiveAttention(Attention):
 
 
 class LocationAttention(Attention):
-    """e_j = w_j · q: where to look follows from the query alone (Luong, Pham and Manning 2015)
+    """e_j = w_j · q: the places follow from the query alone (Luong, Pham and Manning 2015)
 
     There is a vector w_j for each of the first `longest` places, and none for those after them.
 
@@ -221,7 +217,7 @@ class LocationAttention(Attention):
 
 
 class FixedLengthAttention(LocationAttention):
-    """e_j = w_j · [x; q] + b_j: as location-based, seeing the input of the step too; for a fixed maximum length
+    """e_j = w_j · [x; q] + b_j: location-based, of the input of the step too; for a fixed maximum length
 
     >>> FixedLengthAttention(4, 6, longest=3).sees_input
     True

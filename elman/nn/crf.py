@@ -10,13 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from elman import kernels
-from elman.nn.derivatives import by_autograd
-
-NEVER = -1e30
-"""The score of a forbidden step: finite, so that no gradient is NaN, and so low that its probability is exactly 0."""
-_IMPOSSIBLE = NEVER / 2  # a path below this has at least one forbidden step
-Numbers = np.ndarray[Any, Any]
-_NO_PATH = "every tag sequence is forbidden for sequence {} at its length"
+from elman.chain import IMPOSSIBLE, NEVER, NO_PATH, Chain, Numbers, best_sequences
+from elman.nn.fast.autograd import by_autograd
 
 
 class Forbidden(NamedTuple):
@@ -28,14 +23,6 @@ class Forbidden(NamedTuple):
     """K x K: from the tag of the row to the tag of the column."""
     end: Tensor
     """K: the tags that cannot come last."""
-
-
-class Chain(NamedTuple):
-    """The scores of a CRF's own: of the first tag (K), from one to the next (K x K), of the last (K)."""
-
-    start: Numbers
-    transitions: Numbers
-    end: Numbers
 
 
 def forbidden_transitions(tags: Sequence[str]) -> Forbidden:
@@ -132,7 +119,7 @@ class CRF(nn.Module):
         """log Σ_y exp s(x, y): over all tag sequences, B; by the forward algorithm."""
         emissions, _ = self._masked(emissions, lengths)
         total = cast(Tensor, _Partition.apply(emissions, *self._scores(), lengths))  # type: ignore[no-untyped-call]
-        return _possible(total, _NO_PATH)
+        return _possible(total, NO_PATH)
 
     @torch.no_grad()
     def marginals(self, emissions: Tensor, lengths: Tensor) -> Tensor:
@@ -146,7 +133,7 @@ class CRF(nn.Module):
         start, transitions, end = self._scores()
         alphas = _forward(emissions, start, transitions)
         total = _ending(alphas, end, lengths).logsumexp(dim=1)
-        _possible(total, _NO_PATH)
+        _possible(total, NO_PATH)
         return _backward(alphas, transitions, end, lengths, torch.ones_like(total))[0]
 
     @torch.no_grad()
@@ -155,7 +142,7 @@ class CRF(nn.Module):
         emissions, inside = self._masked(emissions, lengths)
         if not kernels.available() or emissions.dtype != torch.float32:
             paths, scores = _viterbi(emissions.numpy(force=True), *self.chain(), lengths.numpy(force=True))
-            best = _possible(torch.from_numpy(scores), _NO_PATH)
+            best = _possible(torch.from_numpy(scores), NO_PATH)
             return torch.from_numpy(paths).to(emissions.device) * inside, best.to(emissions.device)
         rows, scores = best_sequences(emissions[inside].numpy(force=True), lengths.numpy(force=True), self.chain())
         tags = torch.zeros_like(inside, dtype=torch.int64)
@@ -181,8 +168,8 @@ class CRF(nn.Module):
             raise ValueError(f"n must be 1 or more, got {n}")
         emissions, inside = self._masked(emissions, lengths)
         paths, scores = _n_best(emissions, *self._scores(), lengths, n)
-        _possible(scores[:, 0], _NO_PATH)
-        missing = scores < _IMPOSSIBLE  # B x n
+        _possible(scores[:, 0], NO_PATH)
+        missing = scores < IMPOSSIBLE  # B x n
         return paths * inside.unsqueeze(1) * ~missing.unsqueeze(2), scores.masked_fill(missing, -torch.inf)
 
     def _scores(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -208,7 +195,7 @@ class CRF(nn.Module):
 
 def _possible(scores: Tensor, message: str) -> Tensor:
     """The scores; ValueError where one of them is that of a forbidden sequence."""
-    impossible = scores.detach() < _IMPOSSIBLE
+    impossible = scores.detach() < IMPOSSIBLE
     if impossible.any():
         raise ValueError(message.format(int(impossible.nonzero()[0])))
     return scores
@@ -281,31 +268,13 @@ def _backward(
     return torch.stack(tags[::-1], dim=1), pairs.T
 
 
-def best_sequences(emissions: Numbers, lengths: Numbers, chain: Chain) -> tuple[Numbers, Numbers]:
-    """The best tags (N) and scores (B) of sequences that lie one after the other (N x K, float32), compiled.
-
-    >>> emissions = np.array([[1, 0], [0, 2], [3, 0]], np.float32)
-    >>> best_sequences(emissions, np.array([2, 1]), CRF(2).chain())[0].tolist() if kernels.available() else [0, 1, 0]
-    [0, 1, 0]
-    """
-    paths, scores = kernels.native.viterbi(emissions, lengths.astype(np.int64), *chain)
-    impossible = scores < _IMPOSSIBLE
-    if impossible.any():
-        raise ValueError(_NO_PATH.format(int(impossible.argmax())))
-    return paths, scores
-
-
 def _viterbi(
-    emissions: Numbers,
-    start: Numbers,
-    transitions: Numbers,
-    end: Numbers,
-    lengths: Numbers,
+    emissions: Numbers, start: Numbers, transitions: Numbers, end: Numbers, lengths: Numbers
 ) -> tuple[Numbers, Numbers]:
     """The best path of each sequence (B x T, its last tag repeated behind its end) and its score (B).
 
-    In NumPy, whose calls cost less than PyTorch's for one short sentence. On the way forward only the maximum is
-    kept; which tag it came from is asked on the way back, of one column in place of all.
+    In NumPy, whose calls cost less than PyTorch's for one short sentence. In the forward pass only the maximum is
+    kept; which tag it came from is computed on the path back, of one column in place of all.
     """
     best = emissions.transpose(1, 2, 0).copy()  # T x K x B
     best[0] += start[:, None]

@@ -1,11 +1,13 @@
-"""The decoder of a sequence-to-sequence network: a recurrent network that writes, looking back at a memory.
+"""The decoder of a sequence-to-sequence network: a recurrent network that writes, attending to a memory.
 
-It differs in when it looks and in what it is fed:
+With s_t the state, x_t the embedded input, r_t the readout of step t and c(q) the context of a query q:
 
-    plain           never looks: all that it knows of the source is the state that it begins with
-    bahdanau        looks with the state before the step, and is fed what it saw
-    luong           looks with the state after the step, so that all steps of a known target are computed at once
-    luong-feeding   the same, fed the readout of the step before
+    plain           s_t = f(x_t, s_t-1)              r_t = tanh(W s_t + b)
+    bahdanau        s_t = f([x_t; c_t], s_t-1)       r_t = tanh(W [s_t; c_t; x_t] + b),  c_t = c(s_t-1)
+    luong           s_t = f(x_t, s_t-1)              r_t = tanh(W [s_t; c_t] + b),       c_t = c(s_t)
+    luong-feeding   s_t = f([x_t; r_t-1], s_t-1)     r_t = tanh(W [s_t; c_t] + b),       c_t = c(s_t)
+
+Of a known target, "plain" and "luong" compute all steps at once.
 """
 
 from dataclasses import dataclass
@@ -17,14 +19,14 @@ from torch.nn.utils.rnn import PackedSequence
 
 from elman.nn.attention import Attention
 from elman.nn.recurrent import Recurrent
-from elman.nn.steps import padded
+from elman.nn.steps import as_hidden, padded
 
 Kind = Literal["plain", "bahdanau", "luong", "luong-feeding"]
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What an encoder leaves of B sources for a decoder to look at."""
+    """The outputs of an encoder for B sources, which a decoder attends to."""
 
     states: Tensor
     """B x S x M."""
@@ -49,7 +51,7 @@ class DecoderState(NamedTuple):
     fed: Tensor | None
     """The readout of the step before (R x O) where that is fed."""
     weights: Tensor | None
-    """Where the last step looked (R x S)."""
+    """The attention weights of the last step (R x S)."""
 
     def select(self, rows: Tensor) -> "DecoderState":
         """The state of some of the rows."""
@@ -61,9 +63,9 @@ class DecoderState(NamedTuple):
 
 
 class Decoder(nn.Module):
-    """Embedded target tokens in, readouts for a softmax out: r = tanh(W [s; c; x]), as far as the kind has them.
+    """Embedded target tokens in, readouts for a softmax out: r = tanh(W [s; c; x] + b), as far as the kind has them.
 
-    s is the state after the step, c what was looked at, x the embedded input (of "bahdanau" only).
+    s is the state after the step, c the context, x the embedded input (of "bahdanau" only).
 
     >>> from elman.nn.attention import DotAttention
     >>> decoder = Decoder("luong", "gru", 3, 4, 4, 6, attention=DotAttention(4, 4))
@@ -109,12 +111,12 @@ class Decoder(nn.Module):
 
     def all_steps(self, inputs: PackedSequence, hidden: tuple[Tensor, ...], memory: Memory) -> Tensor:
         """The readouts of all steps (N x O, packed); only where `at_once`. Sources follow the order of the packing."""
-        output, _ = self.body(inputs, hidden if len(hidden) > 1 else hidden[0])
+        output, _ = self.body(inputs, as_hidden(hidden))
         if self.attention is None:
             return self._readout(output.data)
         states = padded(output)  # B x T x H
         real = torch.arange(len(states)) < inputs.batch_sizes.unsqueeze(1)  # T x B
-        context, _ = self._look(states, memory, real.sum(dim=0))  # B x T x M
+        context, _ = self._attend(states, memory, real.sum(dim=0))  # B x T x M
         packed = context.transpose(0, 1)[real.to(context.device)]  # N x M
         return self._readout(output.data, packed)
 
@@ -125,24 +127,24 @@ class Decoder(nn.Module):
             assert self.attention is not None
             if self.attention.sees_input:
                 query = torch.cat((inputs, query), dim=1)
-            context, weights = self._look_once(query, memory)
+            context, weights = self._attend_once(query, memory)
             output, hidden = self.body.step(torch.cat((inputs, context), dim=1), state.hidden)
             return self._readout(output, context, inputs), DecoderState(hidden, None, weights)
         fed = inputs if state.fed is None else torch.cat((inputs, state.fed), dim=1)
         output, hidden = self.body.step(fed, state.hidden)  # R x H
         if self.attention is None:
             return self._readout(output), DecoderState(hidden, None, None)
-        context, weights = self._look_once(output, memory)
+        context, weights = self._attend_once(output, memory)
         readout = self._readout(output, context)
         return readout, DecoderState(hidden, readout if self.kind == "luong-feeding" else None, weights)
 
-    def _look_once(self, query: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
-        """What a query of each source sees (B x M), and where (B x S)."""
-        context, weights = self._look(query.unsqueeze(1), memory)
+    def _attend_once(self, query: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+        """The context of one query of each source (B x M), and its weights (B x S)."""
+        context, weights = self._attend(query.unsqueeze(1), memory)
         return context.squeeze(1), weights.squeeze(1)
 
-    def _look(self, query: Tensor, memory: Memory, counts: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """What B x T queries see (B x T x M), and where (B x T x S); `counts` (B) of them are real."""
+    def _attend(self, query: Tensor, memory: Memory, counts: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The contexts of B x T queries (B x T x M), and their weights (B x T x S); `counts` (B) of them are real."""
         assert self.attention is not None
         weights = self.attention(query, memory.keys, memory.padding, counts)
         return weights @ memory.states, weights

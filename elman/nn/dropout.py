@@ -78,7 +78,7 @@ class LockedDropout(nn.Module):
 class EmbeddingDropout(nn.Module):
     """Drops whole words: every occurrence of a word in a call is zero, or none is (Gal and Ghahramani, 2016).
 
-    The same as dropping rows of the embedding matrix, without a copy of the matrix.
+    It is what dropping rows of the embedding matrix would be, without a copy of the matrix.
 
     >>> import torch
     >>> drop, embedding = EmbeddingDropout(0.5), nn.Embedding(10, 3)

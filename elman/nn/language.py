@@ -75,7 +75,7 @@ class LanguageNetwork(nn.Module):
     def hidden_of_lines(
         self, ids: Tensor, lengths: Tensor, *, labels: Tensor | None = None, tower: int = 0
     ) -> tuple[Tensor, PackedSequence]:
-        """The same for whole lines of different length: N x H without the padding, and the packing it follows."""
+        """What the softmax sees of whole lines: N x H without padding, and the packing that it follows."""
         body, embedded = cast(Body, self.bodies[tower]), self._embed(ids, labels)
         if isinstance(body, Recurrent):
             packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)

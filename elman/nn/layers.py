@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 from torch.nn.utils.rnn import PackedSequence
 
-from elman.nn.backends import Hidden, Trace, check_backend, run, trace
 from elman.nn.dropout import check_probability
+from elman.nn.fast.backends import LayerTrace, check_backend, run, trace
+from elman.nn.steps import Hidden
 
 
 class _DropIn(nn.RNNBase):
@@ -34,11 +35,11 @@ class _DropIn(nn.RNNBase):
         self, input: Tensor | PackedSequence, hx: Hidden | None = None
     ) -> tuple[Tensor | PackedSequence, Hidden]:
         """The output of the last layer at every step, and the final state of all layers."""
-        return run(self, input, hx, backend=self.backend, weight_dropout=self.weight_dropout)
+        return run(self, input, hx)
 
-    def trace(self, input: Tensor | PackedSequence, hx: Hidden | None = None) -> Trace:
+    def trace(self, input: Tensor | PackedSequence, hx: Hidden | None = None) -> LayerTrace:
         """As a call, with the gates and states of every step as well."""
-        return trace(self, input, hx, backend=self.backend, weight_dropout=self.weight_dropout)
+        return trace(self, input, hx)
 
     def extra_repr(self) -> str:
         dropped = f", weight_dropout={self.weight_dropout}" if self.weight_dropout else ""

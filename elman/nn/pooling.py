@@ -7,9 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from elman.nn.backends import Hidden
 from elman.nn.recurrent import Recurrent
-from elman.nn.steps import sequence_of_rows
+from elman.nn.steps import Hidden, as_state, sequence_of_rows
 
 
 class Pooling(nn.Module):
@@ -39,7 +38,7 @@ class LastPooling(Pooling):
         self.output_size = body.state_sizes[0] * body.directions
 
     def forward(self, output: PackedSequence, state: Hidden) -> Tensor:
-        h = state if isinstance(state, Tensor) else state[0]  # L*D x B x H
+        h = as_state(state)[0]  # L*D x B x H
         return h[-self.directions :].transpose(0, 1).flatten(1)  # B x D*H
 
 

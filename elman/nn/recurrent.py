@@ -7,13 +7,12 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout as plain_dropout
 from torch.nn.utils.rnn import PackedSequence
 
-from elman.nn.backends import Hidden
 from elman.nn.cells import Cell, ChoGRUCell, ElmanCell, GRUCell, LSTMCell, State
 from elman.nn.dropout import check_probability, drop_weight, locked_dropout
-from elman.nn.fast import rows
+from elman.nn.fast import torch_layers
 from elman.nn.layers import GRU, LSTM, RNN
 from elman.nn.mutants import MUT1Cell, MUT2Cell, MUT3Cell
-from elman.nn.steps import Steps, unroll_directions
+from elman.nn.steps import Hidden, Steps, as_hidden, as_state, join_states, run_stack, unroll_directions
 
 Merge = Literal["concat", "mean"]
 Connections = Literal["plain", "residual", "dense"]
@@ -57,9 +56,9 @@ class CellLayer(nn.Module):
             shapes = [(len(cells), steps.batch_size, size) for size in cells[0].state_sizes]
             begin = tuple(steps.data.new_zeros(shape) for shape in shapes)
         else:
-            begin = steps.state(_parts(hx))  # each D x B x H
+            begin = steps.state(hx)  # each D x B x H
         output, final = unroll_directions(cells, steps.data, steps.batch_sizes, begin)
-        return steps.output(output), _as_hidden(steps.final_state(final))
+        return steps.output(output), steps.final_state(final)
 
     def dropped(self, cell: Cell) -> Cell:
         """A cell of this layer, its recurrent weights with a fresh mask while training."""
@@ -133,55 +132,46 @@ class Recurrent(nn.Module):
         steps = Steps.of(input, self.batch_first)
         if steps.data.size(-1) != self.input_size:
             raise RuntimeError(f"expected input of size {self.input_size}, got {steps.data.size(-1)}")
-        begin = self._initial(steps) if state is None else self._given(steps, state)
-        below = output = steps.data
-        finals = []
-        for depth, layer in enumerate(self.layers):
-            if depth > 0:
-                dropped = self._drop(output, steps.batch_sizes)
-                below = torch.cat((below, dropped), dim=-1) if self.connections == "dense" else dropped
-            output, final = self._run(layer, steps, below, self._part(begin, depth))
-            finals.append(final)
-        ends = tuple(torch.cat(parts) for parts in zip(*finals, strict=True))  # each L*D x B x H
-        return steps.output(output), _as_hidden(steps.final_state(ends))
+        begin = self._initial(steps) if state is None else self._checked(steps, state)
+
+        def run(depth: int, layer: nn.Module, below: Tensor) -> tuple[Tensor, State]:
+            return self._run_layer(layer, steps, below, self._state_of_layer(begin, depth))
+
+        def drop(_: int, data: Tensor) -> Tensor:
+            if self.locked_dropout:
+                return locked_dropout(data, self.dropout, self.training, batch_sizes=steps.batch_sizes)
+            return plain_dropout(data, self.dropout, self.training)
+
+        output, finals = run_stack(self.layers, steps.data, run, drop, self.connections)
+        return steps.output(output), steps.final_state(join_states(finals))
 
     def step(self, input: Tensor, state: State) -> tuple[Tensor, State]:
         """One step of each row (R x I): the output (R x H), and the state after it (each part L x R x H).
 
-        Without gradients this is a leaner way than a call with a sequence of length one.
+        Without gradients this is quicker than a call with a sequence of length one.
         """
-        if torch.is_grad_enabled() or self.training or self.directions == 2 or not all(map(rows.can_step, self.layers)):
+        steps_alone = all(map(torch_layers.can_step, self.layers))
+        if torch.is_grad_enabled() or self.training or self.directions == 2 or not steps_alone:
             time = 1 if self.batch_first else 0
-            output, after = self(input.unsqueeze(time), _as_hidden(state))
-            return output.squeeze(time), _parts(after)
-        below = output = input
-        finals = []
-        for depth, layer in enumerate(self.layers):
-            if depth > 0:
-                below = torch.cat((below, output), dim=-1) if self.connections == "dense" else output
-            final = rows.step(cast(nn.RNNBase, layer), below, tuple(part[depth] for part in state))
-            output = final[0]
-            if self.connections == "residual" and output.shape == below.shape:
-                output = output + below
-            finals.append(final)
+            output, after = self(input.unsqueeze(time), as_hidden(state))
+            return output.squeeze(time), as_state(after)
+
+        def run(depth: int, layer: nn.Module, below: Tensor) -> tuple[Tensor, State]:
+            final = torch_layers.step(cast(nn.RNNBase, layer), below, tuple(part[depth] for part in state))
+            return final[0], final
+
+        output, finals = run_stack(self.layers, input, run, lambda _, data: data, self.connections)
         return output, tuple(torch.stack(parts) for parts in zip(*finals, strict=True))  # each L x R x H
 
-    def _run(self, layer: nn.Module, steps: Steps, below: Tensor, state: State) -> tuple[Tensor, State]:
-        """One layer on the data below it: its output, merged and with its connection, and its final state."""
+    def _run_layer(self, layer: nn.Module, steps: Steps, below: Tensor, state: State) -> tuple[Tensor, State]:
+        """One layer on the data below it: its output, the directions merged, and its final state."""
         packed = steps.batch_sizes is not None
         input = PackedSequence(below, steps.batch_sizes) if packed else below
-        output, final = layer(input, _as_hidden(state))
+        output, final = layer(input, as_hidden(state))
         data = output.data if packed else output
         if self.directions == 2 and self.merge == "mean":
             data = data.unflatten(-1, (2, -1)).mean(dim=-2)
-        if self.connections == "residual" and data.shape == below.shape:
-            data = data + below
-        return data, _parts(final)
-
-    def _drop(self, data: Tensor, batch_sizes: Tensor | None) -> Tensor:
-        if self.locked_dropout:
-            return locked_dropout(data, self.dropout, self.training, batch_sizes=batch_sizes)
-        return plain_dropout(data, self.dropout, self.training)
+        return data, as_state(final)
 
     def _input_sizes(self) -> list[int]:
         """The size of what each layer sees."""
@@ -196,8 +186,9 @@ class Recurrent(nn.Module):
             return tuple(part.expand(count, batch, -1).contiguous() for part in self.initial)
         return tuple(steps.data.new_zeros(count, batch, size) for size in self.state_sizes)
 
-    def _given(self, steps: Steps, state: Hidden) -> State:
-        parts = steps.state(_parts(state))
+    def _checked(self, steps: Steps, state: Hidden) -> State:
+        """The caller's state in the order of the data; RuntimeError where it does not fit."""
+        parts = steps.state(state)
         count = self.num_layers * self.directions
         expected = [(count, steps.batch_size, size) for size in self.state_sizes]
         shapes = [tuple(part.shape) for part in parts]
@@ -205,7 +196,7 @@ class Recurrent(nn.Module):
             raise RuntimeError(f"expected a state of {expected}, got {shapes}")
         return parts
 
-    def _part(self, state: State, depth: int) -> State:
+    def _state_of_layer(self, state: State, depth: int) -> State:
         """The state of one layer, each part D x B x H."""
         return tuple(part[depth * self.directions : (depth + 1) * self.directions] for part in state)
 
@@ -215,12 +206,7 @@ class Recurrent(nn.Module):
 
 
 def _layer(
-    kind: type[Cell],
-    input_size: int,
-    hidden_size: int,
-    directions: int,
-    weight_dropout: float,
-    options: dict[str, Any],
+    kind: type[Cell], input_size: int, hidden_size: int, directions: int, weight_dropout: float, options: dict[str, Any]
 ) -> nn.Module:
     """One layer: PyTorch's where there is one for the cell, else the cell's own equation step by step."""
     if kind in FUSED and options.get("nonlinearity") != "logistic":
@@ -247,11 +233,3 @@ def _check_options(kind: type[Cell], num_layers: int, merge: str, connections: s
         raise ValueError(f"connections must be 'plain', 'residual' or 'dense', got {connections!r}")
     if proj_size and kind is not LSTMCell:
         raise ValueError(f"proj_size is for the cell 'lstm' only, got it for {kind.__name__}")
-
-
-def _as_hidden(state: State) -> Hidden:
-    return state[0] if len(state) == 1 else cast(tuple[Tensor, Tensor], state)
-
-
-def _parts(state: Hidden) -> State:
-    return (state,) if isinstance(state, Tensor) else tuple(state)

@@ -16,7 +16,7 @@ from torch.nn import functional
 from torch.utils.dlpack import to_dlpack  # type: ignore[attr-defined]
 
 from elman import kernels
-from elman.nn.backends import can_call
+from elman.nn.fast.autograd import can_call
 from elman.nn.fast.compiled import scratch
 
 CHUNK_ELEMENTS = 2**24
@@ -302,7 +302,7 @@ def _losses(
             torch.addmm(bias, hidden, weight.t(), out=g)
         losses = hidden.new_empty(len(hidden))
         threads = kernels.threads_for(g.numel())
-        kernels.native.surprise(*map(to_dlpack, (g, targets.long().contiguous(), losses)), smoothing, threads)
+        kernels.native.cross_entropy(*map(to_dlpack, (g, targets.long().contiguous(), losses)), smoothing, threads)
         return losses, g
     log_p = functional.linear(hidden, weight, bias).log_softmax(dim=-1)
     even, t = smoothing / len(weight), targets.unsqueeze(1)  # N x 1

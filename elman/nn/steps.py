@@ -1,7 +1,8 @@
-"""The sequences that a recurrent layer is called with, in the one layout that it computes in."""
+"""Sequences in the one layout that layers compute in; the loop over their steps, and the loop over stacked layers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -9,10 +10,23 @@ from torch.nn.utils.rnn import PackedSequence
 
 from elman.nn.cells import Cell, State
 
+Hidden = Tensor | tuple[Tensor, Tensor]
+"""A state as callers of a layer have it: (h, c) of the LSTM, h of the others."""
+
+
+def as_hidden(state: State) -> Hidden:
+    """A state as callers of a layer have it: a single tensor where it has one part."""
+    return state[0] if len(state) == 1 else cast(tuple[Tensor, Tensor], state)
+
+
+def as_state(hidden: Hidden) -> State:
+    """The parts of a state that a caller of a layer has."""
+    return (hidden,) if isinstance(hidden, Tensor) else tuple(hidden)
+
 
 @dataclass(frozen=True)
 class Steps:
-    """A layer's input with time first, and the way back to the layout that the caller uses.
+    """A layer's input with time first, and the layout in which its caller wants the output.
 
     >>> steps = Steps.of(torch.zeros(2, 7, 3), batch_first=True)
     >>> steps.data.shape, steps.batch_size, steps.output(steps.data).shape
@@ -44,15 +58,15 @@ class Steps:
         """How many sequences there are."""
         return self.data.size(1) if self.batch_sizes is None else int(self.batch_sizes[0])
 
-    def state(self, given: State) -> State:
+    def state(self, hidden: Hidden) -> State:
         """The caller's state (L*D x B x H; L*D x H without a batch) in the order of the data."""
-        expected = 3 if self.batched else 2
-        for part in given:
+        state, expected = as_state(hidden), 3 if self.batched else 2
+        for part in state:
             if part.dim() != expected:
                 raise RuntimeError(f"expected a state of {expected} dimensions, got {part.dim()}")
         if not self.batched:
-            return tuple(part.unsqueeze(1) for part in given)
-        return _permute(given, self.sorted_indices)
+            return tuple(part.unsqueeze(1) for part in state)
+        return _permute(state, self.sorted_indices)
 
     def output(self, data: Tensor) -> Tensor | PackedSequence:
         """The output of all steps in the caller's layout."""
@@ -62,11 +76,11 @@ class Steps:
             return data.squeeze(1)
         return data.transpose(0, 1) if self.batch_first else data
 
-    def final_state(self, state: State) -> State:
+    def final_state(self, state: State) -> Hidden:
         """The state after the last step, as the caller counts the sequences."""
         if not self.batched:
-            return tuple(part.squeeze(1) for part in state)
-        return _permute(state, self.unsorted_indices)
+            return as_hidden(tuple(part.squeeze(1) for part in state))
+        return as_hidden(_permute(state, self.unsorted_indices))
 
 
 def _permute(state: State, order: Tensor | None) -> State:
@@ -90,7 +104,7 @@ def sequence_of_rows(packed: PackedSequence) -> Tensor:
 def padded(packed: PackedSequence, length: int | None = None) -> Tensor:
     """Packed rows by their sequence, as the caller counts them, zeros behind its end (N x H to B x T x H).
 
-    What `pad_packed_sequence` does, in one copy each way: its way back copies everything once for each length.
+    What `pad_packed_sequence` does, with one copy in the backward pass, where that copies everything for each length.
 
     >>> from torch.nn.utils.rnn import pack_sequence
     >>> packed = pack_sequence([torch.ones(1, 1), torch.ones(3, 1)], enforce_sorted=False)
@@ -142,7 +156,7 @@ def unroll_directions(
     state: State,
     records: Sequence[list[dict[str, Tensor]] | None] = (None, None),
 ) -> tuple[Tensor, State]:
-    """`unroll` of a layer's cells, the second from the last step to the first: outputs side by side, states D x B x H.
+    """Run a layer's cells, the second from the last step to the first: outputs side by side, states D x B x H.
 
     >>> from elman.nn.cells import ElmanCell
     >>> cells = [ElmanCell(3, 5), ElmanCell(3, 5)]
@@ -159,6 +173,42 @@ def unroll_directions(
     return torch.cat(outputs, dim=-1), tuple(torch.stack(part) for part in zip(*finals, strict=True))
 
 
+Layer = TypeVar("Layer")
+
+
+def run_stack(
+    layers: Iterable[Layer],
+    input: Tensor,
+    run: Callable[[int, Layer, Tensor], tuple[Tensor, State]],
+    drop: Callable[[int, Tensor], Tensor],
+    connections: str = "plain",
+) -> tuple[Tensor, list[State]]:
+    """Layer upon layer: the output of the last, and the final state of each.
+
+    `run` computes a layer, known by its depth, on what is below it; `drop` is what is done to the output of a layer
+    before the layer at a depth sees it. For the connections see `Recurrent`.
+
+    >>> run_stack([2, 3], torch.ones(1), lambda _, factor, x: (factor * x, ()), lambda _, x: x, "residual")[0]
+    tensor([12.])
+    """
+    below = output = input
+    finals = []
+    for depth, layer in enumerate(layers):
+        if depth > 0:
+            dropped = drop(depth, output)
+            below = torch.cat((below, dropped), dim=-1) if connections == "dense" else dropped
+        output, final = run(depth, layer, below)
+        if connections == "residual" and output.shape == below.shape:
+            output = output + below
+        finals.append(final)
+    return output, finals
+
+
+def join_states(finals: list[State]) -> State:
+    """The states of some layers (each D x B x H) as that of all (each L*D x B x H)."""
+    return finals[0] if len(finals) == 1 else tuple(torch.cat(parts) for parts in zip(*finals, strict=True))
+
+
 Step = Callable[[Tensor, State], State]
 
 
@@ -172,17 +222,17 @@ def _recorded(cell: Cell, record: list[dict[str, Tensor]]) -> Step:
 
 
 def _first_to_last(step: Step, steps: tuple[Tensor, ...], state: State) -> tuple[list[Tensor], State]:
-    """First step to last. The last sequences end first: what a narrower step leaves off is final."""
+    """First step to last. The last sequences end first: the state of those that a narrower step has not is final."""
     outputs: list[Tensor] = []
-    ended: list[State] = []
+    finished: list[State] = []
     for x in steps:
         if len(x) < len(state[0]):
-            ended.append(tuple(part[len(x) :] for part in state))
+            finished.append(tuple(part[len(x) :] for part in state))
             state = tuple(part[: len(x)] for part in state)
         state = step(x, state)
         outputs.append(state[0])
-    parts = zip(state, *reversed(ended), strict=True)
-    return outputs, tuple(torch.cat(part) for part in parts) if ended else state
+    parts = zip(state, *reversed(finished), strict=True)
+    return outputs, tuple(torch.cat(part) for part in parts) if finished else state
 
 
 def _last_to_first(step: Step, steps: tuple[Tensor, ...], initial: State) -> tuple[list[Tensor], State]:

@@ -8,10 +8,10 @@ from torch.nn.functional import dropout
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from elman.nn.decoder import Decoder, DecoderState, Memory
-from elman.nn.fast.unrolled import Unrolled
+from elman.nn.fast.unrolled import UnrolledDecoder
 from elman.nn.recurrent import Recurrent
 from elman.nn.softmax import ChunkedSoftmax
-from elman.nn.steps import padded
+from elman.nn.steps import as_state, padded
 
 BridgeKind = Literal["copy", "linear", "zero"]
 
@@ -20,7 +20,7 @@ class Bridge(nn.Module):
     """From the encoder's last states to the decoder's first ones, layer by layer.
 
     "copy" hands over the states of both directions side by side, "linear" tanh(W s + b) of them, "zero" nothing. A
-    decoder with more layers than the encoder gets the topmost state for those that are left.
+    decoder with more layers than the encoder gets the topmost state for the others.
 
     >>> bridge = Bridge("linear", layers=2, directions=2, state_sizes=(3,), decoder_layers=1, decoder_sizes=(5,))
     >>> bridge((torch.zeros(4, 7, 3),))[0].shape
@@ -93,7 +93,7 @@ class TranslationNetwork(nn.Module):
     # Reading
 
     def encode(self, source: Tensor, lengths: Tensor) -> tuple[Memory, tuple[Tensor, ...]]:
-        """What is left of sources (B x S ids) to look at, and the state that the decoder begins with."""
+        """The memory of sources (B x S ids) to attend to, and the state that the decoder begins with."""
         packed = pack_padded_sequence(source, lengths.cpu(), batch_first=True, enforce_sorted=False)
         embedded = packed._replace(data=self._embed(self.source, packed.data))  # N x E
         output, final = self.encoder(embedded)
@@ -102,7 +102,7 @@ class TranslationNetwork(nn.Module):
             own = self.decoder.attention.keys(output.data)  # N x K: not of the padding
             keys = states if own is output.data else padded(output._replace(data=own), source.shape[1])  # B x S x K
         padding = torch.arange(source.shape[1], device=source.device) >= lengths.to(source.device).unsqueeze(1)
-        return Memory(states, keys, padding), self.bridge(final if isinstance(final, tuple) else (final,))
+        return Memory(states, keys, padding), self.bridge(as_state(final))
 
     # Learning
 
@@ -118,23 +118,23 @@ class TranslationNetwork(nn.Module):
         memory, hidden = self.encode(source, lengths)
         if self.decoder.at_once and forcing == 1:
             embedded = PackedSequence(self._embed(self.target, inputs), batch_sizes)
-            found = self.decoder.all_steps(embedded, hidden, memory)
+            readouts = self.decoder.all_steps(embedded, hidden, memory)
         else:
-            found = self._step_by_step(memory, hidden, inputs, batch_sizes, forcing)
-        return dropout(found, self.output_dropout, self.training)
+            readouts = self._step_by_step(memory, hidden, inputs, batch_sizes, forcing)
+        return dropout(readouts, self.output_dropout, self.training)
 
     def _step_by_step(
         self, memory: Memory, hidden: tuple[Tensor, ...], inputs: Tensor, batch_sizes: Tensor, forcing: float
     ) -> Tensor:
-        """The same, one step after the other."""
-        steps = Unrolled(self.decoder, hidden, memory)
+        """The readouts of all steps (N x O), computed one step after the other."""
+        decoder = UnrolledDecoder(self.decoder, hidden, memory)
         if forcing == 1:
-            return steps.all(PackedSequence(self._embed(self.target, inputs), batch_sizes))
-        said: list[Tensor] = []
+            return decoder.all_steps(PackedSequence(self._embed(self.target, inputs), batch_sizes))
+        readouts: list[Tensor] = []
         for ids in torch.split(inputs, batch_sizes.tolist()):
-            told = self._forced(ids, said[-1][: len(ids)], forcing) if said else ids
-            said.append(steps.one(self._embed(self.target, told)))
-        return torch.cat(said)
+            fed = self._forced(ids, readouts[-1][: len(ids)], forcing) if readouts else ids
+            readouts.append(decoder.step(self._embed(self.target, fed)))
+        return torch.cat(readouts)
 
     @torch.no_grad()
     def _forced(self, ids: Tensor, before: Tensor, forcing: float) -> Tensor:
@@ -143,15 +143,15 @@ class TranslationNetwork(nn.Module):
         return torch.where(torch.rand_like(ids, dtype=torch.float) < forcing, ids, own)
 
     def attended(self, source: Tensor, lengths: Tensor, inputs: Tensor, batch_sizes: Tensor) -> Tensor:
-        """Where each step of known targets looks (B x T x S); the arguments are those of `readouts`."""
+        """The attention weights of each step of known targets (B x T x S); the arguments are those of `readouts`."""
         memory, hidden = self.encode(source, lengths)
-        state, looked = self.decoder.begin(hidden), []
+        state, weights = self.decoder.begin(hidden), []
         for ids in torch.split(inputs, batch_sizes.tolist()):
             memory, state = _first(memory, state, len(ids))
             _, state = self.decoder.step(self._embed(self.target, ids), state, memory)
-            assert state.weights is not None, "a decoder without attention looks nowhere"
-            looked.append(nn.functional.pad(state.weights, (0, 0, 0, len(source) - len(ids))))  # B x S
-        return torch.stack(looked, dim=1)
+            assert state.weights is not None, "a decoder without attention has no weights"
+            weights.append(nn.functional.pad(state.weights, (0, 0, 0, len(source) - len(ids))))  # B x S
+        return torch.stack(weights, dim=1)
 
     # Writing
 
@@ -167,7 +167,7 @@ class TranslationNetwork(nn.Module):
 
 
 def _first(memory: Memory, state: DecoderState, rows: int) -> tuple[Memory, DecoderState]:
-    """The first rows, those whose target has not ended."""
+    """The first rows, those whose target goes on."""
     if rows == len(memory):
         return memory, state
     fed, weights = (None if part is None else part[:rows] for part in (state.fed, state.weights))

@@ -36,7 +36,9 @@ def check_classes(counts: Mapping[str, int], texts: int, where: str) -> None:
 def check_known(records: Iterable[LabelledText], known: Collection[str]) -> None:
     """Refuse a label that the training texts do not have.
 
-    >>> check_known([LabelledText("dull", ("bda",), "test.csv:3")], ["good", "bad"])
+    >>> from pathlib import Path
+    >>> from elman.records.places import Place
+    >>> check_known([LabelledText("dull", ("bda",), Place(Path("test.csv"), 3))], ["good", "bad"])
     Traceback (most recent call last):
     elman.errors.UserError: test.csv:3 has the label 'bda', which no training text has: did you mean 'bad'?
     """

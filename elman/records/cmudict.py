@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from elman.errors import UserError
-from elman.records.lines import FAIL, BadLines, read_lines
+from elman.records.lines import FAIL, BadLines, numbered, read_lines
+from elman.records.places import Place, RecordError
 
 ANOTHER = re.compile(r"\(\d+\)$")  # the mark of a further pronunciation
 STRESS = re.compile(r"(?<=[A-Z])[0-2](?= |$)")
@@ -16,7 +16,7 @@ STRESS = re.compile(r"(?<=[A-Z])[0-2](?= |$)")
 
 def iterate_pronunciations(
     path: Path, *, stress: bool = True, encoding: str = "utf-8", bad: BadLines = FAIL
-) -> Iterator[tuple[str, str, str]]:
+) -> Iterator[tuple[Place, str, str]]:
     """Where each line stands, the word in lower case, and its sounds with blanks between them.
 
     A further pronunciation comes as a line of its own with the same word. Without `stress` the vowels lose their
@@ -28,13 +28,13 @@ def iterate_pronunciations(
     >>> [(word, sounds) for _, word, sounds in iterate_pronunciations(place, stress=False)]
     [('tomato', 'T AH M EY T OW'), ('tomato', 'T AH M AA T OW')]
     """
-    for number, line in enumerate(read_lines(path, encoding, bad), 1):
+    for where, line in numbered(path, read_lines(path, encoding, bad)):
         entry = "" if line.startswith(";;;") else line.partition(" #")[0]
         word, *sounds = entry.split() or [""]
         if not word:
             continue
         if not sounds:
-            bad(UserError(f"{path}:{number} has no sounds after {word!r}: write them, or remove the line"))
+            bad(RecordError(where, f"has no sounds after {word!r}: write them, or remove the line"))
             continue
         said = " ".join(sounds)
-        yield f"{path}:{number}", ANOTHER.sub("", word).lower(), said if stress else STRESS.sub("", said)
+        yield where, ANOTHER.sub("", word).lower(), said if stress else STRESS.sub("", said)

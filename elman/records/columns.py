@@ -1,206 +1,269 @@
-"""Which column of a table, or which field of JSON lines, is the text and which the label: as told, or guessed."""
+"""Which column of a table, or field of an object, is which part of a record: as told, by its name, or guessed.
 
-from collections.abc import Iterator
+A record has two parts: a text and its label, or a source and its target. `Roles` says what they are usually called,
+`Roles.find` looks at the first rows, `Columns` takes the parts out of all of them.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import Self
+from typing import Any, NamedTuple
 
-from elman.errors import UserError, nearest
-from elman.records.tables import Column, column_index
+from elman.errors import UserError
+from elman.records.lines import FAIL, BadLines
+from elman.records.places import Place, RecordError
+from elman.records.tables import Column, Row, column_index, field_of, text_of
 
 TEXTS = (
-    "text",
-    "sentence",
-    "question",
-    "review",
-    "comment",
-    "content",
-    "message",
-    "document",
-    "tweet",
-    "name",
-    "title",
-)
+    "text", "sentence", "question", "review", "comment", "content", "message", "document", "tweet", "name", "title",
+)  # fmt: skip
 LABELS = (
-    "label",
-    "labels",
-    "class",
-    "category",
-    "sentiment",
-    "target",
-    "language",
-    "topic",
-    "intent",
-    "polarity",
-    "type",
-)
-COLUMN_OPTIONS = "-s data.text_column=NAME -s data.label_column=NAME"  # what a user types; a number will do as well
-TEXT_OPTION = "--column "  # the same where there is no label: in `elman predict`
+    "label", "labels", "class", "category", "sentiment", "target", "language", "topic", "intent", "polarity", "type",
+)  # fmt: skip
+SOURCES = ("source", "src", "input", "question", "word", "written")
+TARGETS = ("target", "tgt", "trg", "output", "translation", "answer", "pronunciation", "phonemes", "spoken")
+LANGUAGE_NAMES = """
+    ar bg ca cs da de el en es et fa fi fr he hi hr hu is it ja ko lt lv nl no pl pt ro ru sk sl sv th tr uk vi zh
+    deu eng fra ita nld por rus spa tur zho arabic chinese czech danish dutch english finnish french german greek
+    hungarian italian japanese korean norwegian polish portuguese romanian russian spanish swedish turkish
+"""
+LANGUAGES = frozenset(LANGUAGE_NAMES.split())
+TEXT_OPTION = "--column "  # what a user types in `elman predict`; a number will do as well as a name
 SAMPLE = 200  # rows that are looked at where there are no names to go by
 
+Rows = Iterator[tuple[Place, Row]]
+Two = tuple[Column, Column]
+
+
+class Parts(NamedTuple):
+    """The two parts of a record as they are written, where that is, and the fields beside them."""
+
+    where: Place
+    first: str
+    second: Any
+    fields: dict[str, Any]
+
 
 @dataclass(frozen=True)
-class TableColumns:
-    """The columns of a table; `guess` says in a sentence what was guessed, and is empty where nothing was.
+class Columns:
+    """The two columns by name or by number from 1; `guess` says in a sentence what was guessed, if anything was."""
 
-    >>> rows = [("a.csv:1", ["good", "a fine film"]), ("a.csv:2", ["good", "well made"])]
-    >>> columns = TableColumns.find(Path("a.csv"), iter(rows))
-    >>> list(columns.cells(Path("a.csv"), iter(rows)))[0]
-    ('a.csv:1', 'a fine film', 'good')
-    >>> columns.guess
-    'a.csv: the text is column 2, the label is column 1 (guessed)'
-    """
-
-    text: str | int
-    label: str | int | None
+    roles: "Roles"
+    first: str | int
+    second: str | int | None
     guess: str = ""
 
-    @classmethod
-    def find(
-        cls,
-        path: Path,
-        rows: Iterator[tuple[str, list[str]]],
-        text: Column = None,
-        label: Column = None,
-    ) -> Self:
-        """Look at the first rows of a table for what is not given."""
-        sample = [row for _, row in islice(rows, SAMPLE)]
-        if not sample:
-            raise UserError(f"{path} holds no rows: give a table with a text and a label in each")
-        names = sample[0] if _is_header(sample[0], text, label) else []
-        for given in (text, label):
-            if given is not None:
-                column_index(path, sample[0], given)
-        found = [
-            named_column(names, TEXTS) if text is None else text,
-            named_column(names, LABELS) if label is None else label,
-        ]
-        if None in found:
-            _rest(path, sample, names, found)
-        places = [column_index(path, sample[0], column) for column in found if column is not None]
-        if places[0] == places[1]:
-            raise UserError(f"{path}: text and label are the same column {found[0]!r}: give {COLUMN_OPTIONS}")
-        guessed = text is None or label is None
-        says = f"{path.name}: the text is column {found[0]!r}, the label is column {found[1]!r} (guessed)"
-        return cls(found[0] or 1, found[1], says if guessed else "")
-
-    @classmethod
-    def of_texts(
-        cls, path: Path, rows: Iterator[tuple[str, list[str]]], text: Column = None, usual: Column = None
-    ) -> Self:
-        """The column of the texts alone, in a table that need have no labels: as told, by its name, or the only one.
-
-        `usual` is the column that such tables have had before: a name counts where the table has it, a number where
-        no name tells.
-
-        >>> TableColumns.of_texts(Path("a.csv"), iter([("a.csv:1", ["id", "body"])]))
-        Traceback (most recent call last):
-        elman.errors.UserError: a.csv:1 has 2 columns: say which is the text, such as --column 1
-        """
-        where, first = next(rows, ("", []))
-        if not first:
-            raise UserError(f"{path} holds no rows: give a table with a text in each")
-        if text is not None:
-            column_index(path, first, text)
-            return cls(text, None)
-        if isinstance(usual, str) and usual in first:
-            return cls(usual, None)
-        named = named_column(first, TEXTS)
-        if named is None and len(first) == 2 and (label := named_column(first, LABELS)) is not None:
-            named = first[1 - first.index(label)]
-        if named is not None:
-            return cls(named, None)
-        if len(first) == 1 or (isinstance(usual, int) and usual <= len(first)):
-            return cls(usual if isinstance(usual, int) and len(first) > 1 else 1, None)
-        raise UserError(f"{where} has {len(first)} columns: say which is the text, such as {TEXT_OPTION}1")
-
-    def cells(self, path: Path, rows: Iterator[tuple[str, list[str]]]) -> Iterator[tuple[str, str, str]]:
-        """Where each row stands, its text and its label; the header is left out."""
-        places: tuple[int, int] | None = None
+    def parts(self, rows: Rows, bad: BadLines = FAIL) -> Iterator[Parts]:
+        """The parts of each row; the header is left out."""
+        indices: tuple[int, int] | None = None
         for where, row in rows:
-            if places is None:
-                text = column_index(path, row, self.text)
-                places = text, text if self.label is None else column_index(path, row, self.label)
-                if _is_header(row, self.text, self.label):
+            if isinstance(row, dict):
+                try:
+                    yield self._of_object(where, row)
+                except RecordError as error:
+                    bad(error)
+                continue
+            if indices is None:
+                first = column_index(where, row, self.first)
+                indices = first, first if self.second is None else column_index(where, row, self.second)
+                if self.roles.is_header(row, (self.first, self.second)):
                     continue
-            yield where, row[places[0]], row[places[1]]
+            yield Parts(where, row[indices[0]], None if self.second is None else row[indices[1]], {})
+
+    def _of_object(self, where: Place, fields: dict[str, Any]) -> Parts:
+        first = text_of(where, field_of(where, fields, str(self.first)), self.first)
+        second = None if self.second is None else field_of(where, fields, str(self.second))
+        others = {name: value for name, value in fields.items() if name not in (self.first, self.second)}
+        return Parts(where, first, second, others)
 
 
 @dataclass(frozen=True)
-class JsonFields:
-    """The fields of JSON lines; `guess` says in a sentence what was guessed, and is empty where nothing was.
+class Roles:
+    """The two parts of a labelled text: what they are called, usual names of their columns, what a user types.
 
-    >>> fields = JsonFields.find(Path("a.jsonl"), iter([("a.jsonl:1", {"review": "dull", "stars": 1})]))
-    >>> fields.text, fields.label
-    ('review', 'stars')
+    >>> rows = [(Place(Path("a.csv"), 1), ["good", "a fine film"]), (Place(Path("a.csv"), 2), ["good", "well made"])]
+    >>> columns = Roles().find(Path("a.csv"), iter(rows))
+    >>> next(columns.parts(iter(rows)))[1:3], columns.guess
+    (('a fine film', 'good'), 'a.csv: the text is column 2, the label is column 1 (guessed)')
     """
 
-    text: str
-    label: str | None
-    guess: str = ""
+    first: str = "text"
+    second: str = "label"
+    usual: tuple[tuple[str, ...], tuple[str, ...]] = (TEXTS, LABELS)
+    options: str = "-s data.text_column=NAME -s data.label_column=NAME"
+    second_needed: bool = True
+    directed: bool = False  # the parts can change places, so the column that a model was trained with tells more
 
-    @classmethod
-    def find(
-        cls,
-        path: Path,
-        objects: Iterator[tuple[str, dict[str, object]]],
-        text: Column = None,
-        label: Column = None,
-    ) -> Self:
-        """Look at the first object for what is not given."""
-        where, first = next(objects, ("", {}))
-        if not first:
-            raise UserError(f'{path} holds no objects: write lines such as {{"text": ..., "label": ...}}')
-        names = list(first)
-        found = [
-            named_column(names, TEXTS) if text is None else str(text),
-            named_column(names, LABELS) if label is None else str(label),
-        ]
-        if len(names) == 2 and found.count(None) == 1:
-            found[found.index(None)] = next((name for name in names if name not in found), None)
-        if None in found:
-            raise UserError(f"{where} has the fields {', '.join(names)}: say which are meant with {COLUMN_OPTIONS}")
-        for name in found:
-            if name not in first:
-                raise UserError(f"{where} has no field {name!r}: {nearest(str(name), names)}")
-        says = f"{path.name}: the text is field {found[0]!r}, the label is field {found[1]!r} (guessed)"
-        return cls(str(found[0]), str(found[1]), says if text is None or label is None else "")
+    def find(self, source: Path | str, rows: Rows, told: Two = (None, None), what: str = "rows") -> Columns:
+        """Look at the first rows of a table, or at the first of some objects, for what is not told."""
+        where, top = next(rows, (None, []))
+        if where is None:
+            raise UserError(f"{source} holds no {what}: give some with a {self.first} and a {self.second} in each")
+        is_table = isinstance(top, list)
+        if not is_table:
+            told = tuple(None if column is None else str(column) for column in told)  # type: ignore[assignment]
+        names = list(top) if not is_table or self.is_header(list(top), told) else []
+        for column in told:
+            _check(where, top, column)
+        first, second = self.fill(top, names, told, rows)
+        if first is None or (second is None and self.second_needed):
+            raise RecordError(where, f"has {_shown(names, top)}: say which are meant with {self.options}")
+        for column in (first, second):
+            _check(where, top, column)
+        kind = "column" if is_table else "field"
+        if second is not None and _index(top, first) == _index(top, second):
+            same = f"{self.first} and {self.second} are the same {kind} {first!r}"
+            raise UserError(f"{source}: {same}: give {self.options}")
+        name = source.name if isinstance(source, Path) else source
+        guess = f"{name}: the {self.first} is {kind} {first!r}, the {self.second} is {kind} {second!r} (guessed)"
+        return Columns(self, first, second, guess if None in told and self.second_needed else "")
 
-    @classmethod
-    def of_texts(
-        cls,
-        path: Path,
-        objects: Iterator[tuple[str, dict[str, object]]],
-        text: Column = None,
-        usual: Column = None,
-    ) -> Self:
-        """The field of the texts alone: as told, the `usual` one where the first object has it, by its name, the only.
+    def find_first(self, where: Place, row: Row, told: Column = None, trained: Column = None) -> Columns:
+        """The column of the first part alone: as told, as a model was trained with, by its name, or the only one.
 
-        >>> JsonFields.of_texts(Path("a.jsonl"), iter([("a.jsonl:1", {"id": 1, "review": "dull"})])).text
-        'review'
+        >>> Roles().find_first(Place(Path("a.csv"), 1), ["id", "body"])
+        Traceback (most recent call last):
+        elman.records.places.RecordError: a.csv:1 has 2 columns: say which is the text, such as --column 1
         """
-        where, first = next(objects, ("", {}))
-        if not first:
-            raise UserError(f'{path} holds no objects: write lines such as {{"text": ...}}')
-        names = list(first)
-        found = str(text) if text is not None else str(usual) if str(usual) in first else named_column(names, TEXTS)
-        if found is None and len(names) == 1:
-            found = names[0]
-        if found is None:
-            raise UserError(f"{where} has the fields {', '.join(names)}: say which is the text with {TEXT_OPTION}NAME")
-        return cls(found, None)
+        if told is not None:
+            if isinstance(row, list):
+                column_index(where, row, told)
+            return Columns(self, told if isinstance(row, list) else str(told), None)
+        column: Column = self._trained(row, trained, by_number=self.directed)
+        if column is None:
+            column = self.alone(row)
+        if column is None:
+            column = self._trained(row, trained, by_number=True)
+        if column is None and isinstance(row, list):
+            raise RecordError(where, f"has {len(row)} columns: say which is the {self.first}, such as {TEXT_OPTION}1")
+        if column is None:
+            which = f"say which is the {self.first} with {TEXT_OPTION}NAME"
+            raise RecordError(where, f"has the fields {', '.join(row)}: {which}")
+        return Columns(self, column, None)
+
+    def is_header(self, row: list[str], told: Two = (None, None)) -> bool:
+        """Whether the first row holds names: those told, or where none is told, usual ones."""
+        names = [column for column in told if isinstance(column, str)]
+        return any(name in row for name in names) if names else self.has_usual_names(row)
+
+    def has_usual_names(self, row: list[str]) -> bool:
+        """Whether a row looks like a header."""
+        return any(named_column(row, names) is not None for names in self.usual)
+
+    def has_both_names(self, row: list[str]) -> bool:
+        """Whether a row can be nothing but a header, in a file whose name does not say that it is a table."""
+        return all(named_column(row, names) is not None for names in self.usual)
+
+    def fill(self, row: Row, names: list[str], told: Two, rows: Rows) -> Two:
+        """Both columns: as told, by usual names, the other of two; None where neither helps."""
+        choices: Sequence[str | int] = names or range(1, len(row) + 1)
+        taken = {choices[_index(row, column)] for column in told if column is not None} if self.directed else ()
+        free = [name for name in names if name not in taken]
+        columns = [
+            named_column(free, usual) if column is None else column
+            for column, usual in zip(told, self.usual, strict=True)
+        ]
+        if told == (None, None) and None in columns:
+            guess = self.unnamed(choices, columns, chain([row], (other for _, other in rows)))
+            if guess is not None:
+                return guess
+        if len(choices) == 2 and columns.count(None) == 1:
+            known = columns[1] if columns[0] is None else columns[0]
+            place = choices.index(known) if known in choices else int(known or 1) - 1
+            columns[columns.index(None)] = choices[1 - place]
+        return columns[0], columns[1]
+
+    def unnamed(self, choices: Sequence[str | int], columns: Sequence[Column], rows: Iterable[Row]) -> Two | None:
+        """A guess where names do not tell: of two columns the label is the one with fewer different values."""
+        if len(choices) != 2 or any(columns):
+            return None
+        sample = islice(rows, SAMPLE)
+        values = [row if isinstance(row, list) else [*row.values()] for row in sample if len(row) == 2]
+        first, second = (len({str(value[column]) for value in values}) for column in (0, 1))
+        return (choices[1], choices[0]) if first < second else (choices[0], choices[1])
+
+    def alone(self, row: Row) -> Column:
+        """The column of the first part where there need not be a second."""
+        names = list(row)
+        named = named_column(names, self.usual[0])
+        if named is None and len(names) == 2 and (other := named_column(names, self.usual[1])) is not None:
+            named = names[1 - names.index(other)]
+        if named is None and len(names) == 1:
+            return 1 if isinstance(row, list) else names[0]
+        return named
+
+    def _trained(self, row: Row, trained: Column, by_number: bool) -> Column:
+        if trained is not None and (isinstance(trained, str) or isinstance(row, dict)) and str(trained) in row:
+            return str(trained)
+        is_number = isinstance(trained, int) and isinstance(row, list) and trained <= len(row)
+        return trained if by_number and is_number else None
 
 
-def _is_header(row: list[str], text: Column, label: Column) -> bool:
-    """Whether the first row holds names: those given, or where numbers are given or nothing, usual ones."""
-    given = [column for column in (text, label) if isinstance(column, str)]
-    if given:
-        return any(name in row for name in given)
-    return named_column(row, TEXTS + LABELS) is not None
+@dataclass(frozen=True)
+class PairRoles(Roles):
+    """The two parts of a pair; a header of two languages tells them too.
+
+    >>> rows = [(Place(Path("a.tsv"), 1), ["de", "en"]), (Place(Path("a.tsv"), 2), ["Ja.", "Yes."])]
+    >>> PairRoles().find(Path("a.tsv"), iter(rows), ("en", None)).second
+    'de'
+    """
+
+    first: str = "source"
+    second: str = "target"
+    usual: tuple[tuple[str, ...], tuple[str, ...]] = (SOURCES, TARGETS)
+    options: str = "-s data.source=NAME -s data.target=NAME"
+    directed: bool = True
+
+    def has_usual_names(self, row: list[str]) -> bool:
+        """Two usual names, or two languages: one word alone may be the first to be translated."""
+        return self.has_both_names(row) or (len(row) > 1 and all(cell.strip().lower() in LANGUAGES for cell in row[:2]))
+
+    def unnamed(self, choices: Sequence[str | int], columns: Sequence[Column], rows: Iterable[Row]) -> Two | None:
+        """Two languages, else the first two of a table without names or of an object with two fields."""
+        names = [choice for choice in choices if isinstance(choice, str)]
+        spoken = [name for name in names if name.strip().lower() in LANGUAGES]
+        if len(spoken) == 2:
+            return spoken[0], spoken[1]
+        if any(columns) or (len(choices) != 2 and (names or len(choices) < 2)):
+            return None
+        return choices[0], choices[1]
+
+    def alone(self, row: Row) -> Column:
+        """The source is called so, or comes first."""
+        names, is_table = list(row), isinstance(row, list)
+        if is_table and len(names) > 1 and not self.has_usual_names(names):
+            return named_column(names, ("text",)) or 1
+        named = named_column(names, (*SOURCES, "text"))
+        if named is not None or len(names) == 1:
+            return named or (1 if is_table else names[0])
+        return names[0] if is_table else (self.unnamed(names, (None, None), []) or (None, None))[0]
 
 
-def named_column(names: list[str], usual: tuple[str, ...]) -> str | None:
+@dataclass(frozen=True)
+class LineRoles(Roles):
+    """A text that may have a label: its column is called `text`, or the first; `guesses` looks for a label too."""
+
+    usual: tuple[tuple[str, ...], tuple[str, ...]] = (("text",), ("label",))
+    second_needed: bool = False
+    guesses: bool = False
+
+    def fill(self, row: Row, names: list[str], told: Two, rows: Rows) -> Two:
+        """What is not told is called so; else the first column is the text, and the second of two the label."""
+        text, label = told
+        is_table = isinstance(row, list)
+        if text is None:
+            text = named_column(names, ("text",)) or (1 if is_table else "text")
+        if label is None and self.guesses:
+            label = named_column(names, ("label",)) or (2 if is_table and len(row) == 2 else None)
+        return text, label
+
+    def alone(self, row: Row) -> Column:
+        """The text is called so, or comes first."""
+        return self.fill(row, list(row), (None, None), iter(()))[0]
+
+
+def named_column(names: Sequence[str], usual: tuple[str, ...]) -> str | None:
     """The first of the `usual` names that is among `names`, as it is spelt there.
 
     >>> named_column(["id", "Text"], ("sentence", "text"))
@@ -210,16 +273,18 @@ def named_column(names: list[str], usual: tuple[str, ...]) -> str | None:
     return next((spelt[name] for name in usual if name in spelt), None)
 
 
-def _rest(path: Path, sample: list[list[str]], names: list[str], found: list[Column]) -> None:
-    """Fill in what the names did not tell: of two columns the label is the one with fewer different values."""
-    width = len(sample[0])
-    if width != 2:
-        shown = f"the columns {', '.join(names)}" if names else f"{width} column{'s' if width > 1 else ''}"
-        raise UserError(f"{path}:1 has {shown}: say which are meant with {COLUMN_OPTIONS}")
-    if found == [None, None]:
-        first, second = (len({row[column] for row in sample}) for column in (0, 1))
-        found[:] = (2, 1) if first < second else (1, 2)
-        return
-    known = found[0] if found[1] is None else found[1]
-    other = 1 - column_index(path, sample[0], known or 1)
-    found[found.index(None)] = names[other] if names else other + 1
+def _check(where: Place, row: Row, column: Column) -> None:
+    if column is not None and isinstance(row, list):
+        column_index(where, row, column)
+    elif column is not None and isinstance(row, dict):
+        field_of(where, row, str(column))
+
+
+def _index(row: Row, column: str | int) -> int:
+    return list(row).index(column) if isinstance(column, str) else column - 1
+
+
+def _shown(names: list[str], row: Row) -> str:
+    if names:
+        return f"the {'columns' if isinstance(row, list) else 'fields'} {', '.join(names)}"
+    return f"{len(row)} column{'s' * (len(row) > 1)}"

@@ -9,6 +9,7 @@ from typing import BinaryIO, cast
 
 from elman.errors import UserError
 from elman.files import explained, reading
+from elman.records.paths import on_disk
 
 RAW_CHUNK = 1 << 18
 GZIP_MAGIC = b"\x1f\x8b"
@@ -26,7 +27,7 @@ def check_encoding(encoding: str) -> str:
     """
     probe = "line\n" * 20
     try:
-        found = codecs.lookup(encoding).name
+        name = codecs.lookup(encoding).name
     except (LookupError, ValueError) as error:
         raise UserError(f"no such encoding: {encoding!r}; {USUAL}") from error
     try:  # text is read in pieces: two encoded texts, one after the other, have to be the two texts
@@ -35,7 +36,7 @@ def check_encoding(encoding: str) -> str:
         is_text = False
     if not is_text or _has_halves(encoding):
         raise UserError(f"{encoding!r} is no encoding of running text; {USUAL}")
-    return found
+    return name
 
 
 def _has_halves(encoding: str) -> bool:
@@ -51,11 +52,11 @@ def _has_halves(encoding: str) -> bool:
 
 
 def raw_chunks(path: Path) -> Iterator[bytes]:
-    """The bytes of a file, unpacked where its first two bytes say gzip."""
+    """The bytes of a file (standard input for `-`), unpacked where its first two bytes say gzip."""
     with reading(path):
         if path.is_fifo():  # which would wait for a writer, and is gone once it was read
             raise UserError(f"{path} is a pipe, and files are read more than once: write it to a file, and name that")
-        with path.open("rb") as plain:
+        with on_disk(path).open("rb") as plain:
             packed = plain.read(2) == GZIP_MAGIC
             plain.seek(0)
             source = cast(BinaryIO, gzip.GzipFile(fileobj=plain)) if packed else plain
@@ -67,9 +68,10 @@ def raw_chunks(path: Path) -> Iterator[bytes]:
 
 
 def stream_chunks(stream: BinaryIO, where: Path) -> Iterator[bytes]:
-    """The bytes of an open stream, a line at a time, so that nobody waits for more than that."""
+    """The bytes of an open stream, as much as is there each time, so that nobody waits for more than that."""
+    read = getattr(stream, "read1", stream.read)
     try:
-        while chunk := stream.readline(RAW_CHUNK):
+        while chunk := read(RAW_CHUNK):
             yield chunk
     except OSError as error:
         raise explained(f"{where} cannot be read", error, "give a file, or a pipe") from error

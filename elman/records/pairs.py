@@ -1,42 +1,46 @@
 """Lines with the lines that they become (a sentence and its translation, a word and its sounds), one pair at a time.
 
-parallel   two files, line i of one belongs to line i of the other     train.de train.en
-tsv        two columns with a tab between them, quotes are characters  fra.txt
-csv        two columns of a table                                      pairs.csv
-jsonl      two fields                                                  pairs.jsonl
-cmudict    a word and its sounds                                       cmudict.dict
+parallel      two files, line i of one belongs to line i of the other     train.de train.en
+tsv           two columns with a tab between them, quotes are characters  fra.txt
+csv           two columns of a table                                      pairs.csv
+jsonl, json   two fields                                                  pairs.jsonl
+cmudict       a word and its sounds                                       cmudict.dict
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, cast, get_args
 
-from elman.errors import UserError, nearest
+from elman.errors import UserError
 from elman.files import write_aside
+from elman.records import tables
 from elman.records.cmudict import iterate_pronunciations
-from elman.records.decoding import check_encoding
-from elman.records.lines import FAIL, BadLines, first_lines, first_look, read_lines
-from elman.records.sides import Sides
-from elman.records.tables import Column, json_objects, json_text, table_kind, table_rows
+from elman.records.columns import PairRoles, Parts
+from elman.records.lines import FAIL, BadLines, first_lines, read_lines
+from elman.records.paths import Paths, named
+from elman.records.places import Place
+from elman.records.reader import Files, TwoPartReader, is_table, one_format
+from elman.records.tables import Column, table_format, text_of
 
-Format = Literal["parallel", "tsv", "csv", "jsonl", "cmudict"]
-SUFFIXES: dict[str, Format] = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+Format = Literal["parallel", "tsv", "csv", "jsonl", "json", "cmudict"]
 FIRST = 20  # lines that are looked at where the name of a file does not tell how it is written
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A line and the line that it becomes; where they stand (`file:line`) does not make two pairs different.
+    """A line and the line that it becomes; where they stand does not make two pairs different.
 
-    >>> Pair("Go.", "Va !", "fra.txt:1") == Pair("Go.", "Va !", "fra.txt:9")
+    >>> Pair("Go.", "Va !", Place(Path("fra.txt"), 1)) == Pair("Go.", "Va !", Place(Path("fra.txt"), 9))
     True
     """
 
     source: str
     target: str
-    where: str = field(default="", compare=False)
+    where: Place | None = field(default=None, compare=False)
+    fields: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -70,27 +74,32 @@ class Pairs:
         return sentences
 
 
-class PairFiles:
-    """The pairs of one file, of several, or of two parallel files; read anew each time, in order.
+class PairReader(TwoPartReader[Pair]):
+    """Reads pairs: of files, of data in memory, and without targets of lines to predict for.
 
     `format` is guessed from the names and the first lines where it is not given. `source` and `target` choose the
-    sides, and so the direction: columns by name or by number from 1, fields of JSON lines by name, parallel files by
-    number or by how they end (`de`, `en`). Where they are missing they are guessed, and `guess` is the sentence that
-    says so; of parallel files the first is the source. `stress=False` takes the stress digits from the sounds of a
-    pronouncing dictionary.
+    sides, and so the direction: columns by name or by number from 1, fields of JSON objects by name, parallel files by
+    number or by how they end (`de`, `en`). Where they are missing they are guessed, and `guess` of the files is the
+    sentence that says so; of parallel files the first is the source. `stress=False` takes the stress digits from the
+    sounds of a pronouncing dictionary.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "train.de").write_text("Ein Hund.\\nZwei Katzen.\\n")
     >>> _ = (folder / "train.en").write_text("A dog.\\nTwo cats.\\n")
-    >>> files = PairFiles([folder / "train.de", folder / "train.en"], source="en", target="de")
-    >>> [(pair.source, pair.target) for pair in files.records()]
+    >>> files = PairReader(source="en", target="de").files([folder / "train.de", folder / "train.en"])
+    >>> [(pair.source, pair.target) for pair in files]
     [('A dog.', 'Ein Hund.'), ('Two cats.', 'Zwei Katzen.')]
+    >>> next(PairReader(source="fr").objects([{"en": "Go.", "fr": "Va !"}])).target
+    'Go.'
     """
+
+    kind = Pair
+    roles = PairRoles()
+    quotes = False
 
     def __init__(
         self,
-        paths: Path | str | Sequence[Path | str],
         *,
         format: Format | None = None,
         source: Column = None,
@@ -98,88 +107,88 @@ class PairFiles:
         stress: bool = True,
         encoding: str = "utf-8",
     ) -> None:
-        named = [paths] if isinstance(paths, (str, Path)) else list(paths)
-        self.paths = [Path(name) for name in named]
-        self.encoding, self.stress = check_encoding(encoding), stress
-        self.format = _checked_format(self.paths, format, self.encoding)
-        if not stress and self.format != "cmudict":
+        super().__init__(format, get_args(Format), (source, target), encoding)
+        self.stress = stress
+
+    def files(self, paths: Paths) -> Files[Pair]:
+        """The pairs of one file, of several, or of parallel files; those with an empty side too."""
+        places = named(paths)
+        format = self._checked_format(places)
+        if not self.stress and format != "cmudict":
             raise UserError(
-                f"-s data.stress=false is for pronouncing dictionaries, and {self.paths[0]} is none: leave it out"
+                f"-s data.stress=false is for pronouncing dictionaries, and {places[0]} is none: leave it out"
             )
-        self.sides = self._find_sides(source, target)
-
-    @property
-    def guess(self) -> str:
-        """What was guessed about the sides, as a sentence for the user; empty where nothing was."""
-        return self.sides.guess
-
-    def records(self, bad: BadLines = FAIL) -> Iterator[Pair]:
-        """All pairs, those with an empty side too; what happens to a line that cannot be read is for `bad` to say."""
-        for where, source, target in self._read(bad):
-            yield Pair(source.strip(), target.strip(), where)
-
-    def _find_sides(self, source: Column, target: Column) -> Sides:
-        first = self.paths[0]
-        if self.format == "parallel":
-            return Sides.of_files(self.paths[:2], source, target)
-        if self.format == "jsonl":
-            return first_look(
-                lambda bad: Sides.of_objects(first, json_objects(first, self._lines(first, bad), bad), source, target)
+        if is_table(format):
+            table = cast(tables.Format, format)
+            columns = self.find_columns(places[0], table)
+            return Files(places, format, "pairs", partial(self.read_table, places, table, columns), columns.guess)
+        if format == "cmudict":
+            return Files(
+                places, format, "pairs", partial(self._pronunciations, places, self._starts_with_sounds(places))
             )
-        if self.format in ("csv", "tsv"):
-            return first_look(lambda bad: Sides.of_table(first, self._rows(first, bad), source, target))
-        if (source, target) in ((None, None), (1, 2)):
-            return Sides(1, 2)
-        if (source, target) == (2, 1):
-            return Sides(2, 1)
+        backwards = _is_backwards(places[:2], *self.told)
+        twos = [two[::-1] if backwards else two for two in zip(places[::2], places[1::2], strict=True)]
+        return Files(places, format, "pairs", partial(self._parallel, twos))
+
+    def record(self, parts: Parts, name: Column) -> Pair:
+        """A pair of stripped lines."""
+        return Pair(parts.first.strip(), text_of(parts.where, parts.second, name).strip(), parts.where)
+
+    def question(self, where: Place, text: str, fields: dict[str, Any]) -> Pair:
+        """A source without its target."""
+        return Pair(text, "", where, fields)
+
+    def _starts_with_sounds(self, paths: Sequence[Path]) -> bool:
+        if self.told not in ((None, None), (1, 2), (2, 1)):
+            raise UserError(
+                f"{paths[0]} has words in column 1 and sounds in column 2: "
+                "give -s data.source=1 -s data.target=2, or the other way round"
+            )
+        return self.told == (2, 1)
+
+    def _pronunciations(self, paths: Sequence[Path], sounds_first: bool, bad: BadLines) -> Iterator[Pair]:
+        for path in paths:
+            entries = iterate_pronunciations(path, stress=self.stress, encoding=self.encoding, bad=bad)
+            for where, word, sounds in entries:
+                yield Pair(sounds, word, where) if sounds_first else Pair(word, sounds, where)
+
+    def _parallel(self, twos: Sequence[tuple[Path, ...]], bad: BadLines) -> Iterator[Pair]:
+        for source, target in twos:
+            lines = zip_longest(*(read_lines(path, self.encoding, bad) for path in (source, target)))
+            for number, (one, other) in enumerate(lines, 1):
+                if one is None or other is None:
+                    _refuse_lengths((source, target), number - 1, 1 + sum(1 for _ in lines), longer=one is None)
+                yield Pair(one.strip(), other.strip(), Place(source, number))
+
+    def _checked_format(self, paths: list[Path]) -> str:
+        if not paths:
+            raise UserError("no file of pairs was named: give two parallel files, or one with a pair a line")
+        for path in paths:
+            if path.is_dir():
+                raise UserError(f"{path} is a folder: name the files of pairs in it")
+        format = self.format or self._guess_format(paths)
+        if format == "parallel" and len(paths) % 2:
+            raise UserError(
+                f"{paths[-1]} has no file beside it: parallel files come in twos, the sources and the targets"
+            )
+        return format
+
+    def _guess_format(self, paths: list[Path]) -> str:
+        if (format := one_format(paths, map(_named_format, paths))) is not None:
+            return format
+        heads = [first_lines(path, self.encoding, FIRST) for path in paths]
+        if all(lines and all("\t" in line for line in lines) for lines in heads):
+            return "tsv"
+        if len(paths) > 1:
+            return "parallel"
+        if (format := self.shown_format(heads[0])) is not None:
+            return format
         raise UserError(
-            f"{first} has words in column 1 and sounds in column 2: "
-            "give -s data.source=1 -s data.target=2, or the other way round"
+            f"{paths[0]} does not show its pairs: name two parallel files, or put a tab between the sides of each line"
         )
 
-    def _lines(self, path: Path, bad: BadLines) -> Iterator[str]:
-        return read_lines(path, self.encoding, bad)
 
-    def _rows(self, path: Path, bad: BadLines) -> Iterator[tuple[str, list[str]]]:
-        lines = self._lines(path, bad)
-        return table_rows(path, lines, f".{self.format}", bad, quotes=self.format == "csv")
-
-    def _read(self, bad: BadLines) -> Iterator[tuple[str, str, str]]:
-        """Where each pair stands, its source and its target."""
-        if self.format == "parallel":
-            for two in zip(self.paths[::2], self.paths[1::2], strict=True):
-                yield from self._read_parallel(two, bad)
-            return
-        for path in self.paths:
-            if self.format == "cmudict":
-                found = iterate_pronunciations(path, stress=self.stress, encoding=self.encoding, bad=bad)
-                backwards = self.sides.source == 2
-                yield from ((where, said, word) if backwards else (where, word, said) for where, word, said in found)
-            elif self.format == "jsonl":
-                yield from self._read_objects(path, bad)
-            else:
-                yield from self.sides.cells(path, self._rows(path, bad))
-
-    def _read_parallel(self, two: tuple[Path, Path], bad: BadLines) -> Iterator[tuple[str, str, str]]:
-        source, target = two if self.sides.source == 1 else two[::-1]
-        lines = zip_longest(self._lines(source, bad), self._lines(target, bad))
-        for number, (one, other) in enumerate(lines, 1):
-            if one is None or other is None:
-                _refuse_lengths((source, target), number - 1, 1 + sum(1 for _ in lines), longer=one is None)
-            yield f"{source}:{number}", one, other
-
-    def _read_objects(self, path: Path, bad: BadLines) -> Iterator[tuple[str, str, str]]:
-        source, target = str(self.sides.source), str(self.sides.target)
-        for where, value in json_objects(path, self._lines(path, bad), bad):
-            try:
-                found = json_text(where, value, source), json_text(where, value, target)
-            except UserError as error:
-                bad(error)
-            else:
-                yield where, *found
-
-
-def read_pairs(files: PairFiles, bad: BadLines = FAIL, *, drop_duplicates: bool = False) -> Pairs:
+def read_pairs(files: Files[Pair], bad: BadLines = FAIL, *, drop_duplicates: bool = False) -> Pairs:
     """All pairs of some files that have both sides, of which there must be at least one.
 
     A pair that repeats an earlier one is counted, and left out where `drop_duplicates` says so.
@@ -187,14 +196,23 @@ def read_pairs(files: PairFiles, bad: BadLines = FAIL, *, drop_duplicates: bool 
     >>> import tempfile
     >>> place = Path(tempfile.mkdtemp()) / "fra.txt"
     >>> _ = place.write_text("Go.\\tVa !\\nGo.\\tVa !\\nRun!\\t\\n")
-    >>> found = read_pairs(PairFiles(place), drop_duplicates=True)
-    >>> len(found.pairs), found.duplicates, found.empty
+    >>> read = read_pairs(PairReader().files(place), drop_duplicates=True)
+    >>> len(read.pairs), read.duplicates, read.empty
     (1, 1, 1)
     """
-    pairs: list[Pair] = []
+    return collect_pairs(files.records(bad), files.paths[0], drop_duplicates=drop_duplicates)
+
+
+def collect_pairs(pairs: Iterable[Pair], source: Path | str, *, drop_duplicates: bool = False) -> Pairs:
+    """The pairs that have both sides, of which there must be at least one; `source` is where they come from.
+
+    >>> collect_pairs([Pair("Go.", "Va !"), Pair("Run!", "")], "train").said
+    ['train: 1 pair with an empty side is left out']
+    """
+    kept: list[Pair] = []
     met: set[Pair] = set()
     empty = duplicates = 0
-    for pair in files.records(bad):
+    for pair in pairs:
         if not pair.source or not pair.target:
             empty += 1
             continue
@@ -202,10 +220,10 @@ def read_pairs(files: PairFiles, bad: BadLines = FAIL, *, drop_duplicates: bool 
         duplicates += again
         met.add(pair)
         if not (again and drop_duplicates):
-            pairs.append(pair)
-    if not pairs:
-        raise UserError(f"{files.paths[0]} holds no pairs: give a file with at least one that has both sides")
-    return Pairs(pairs, empty, duplicates, drop_duplicates, files.paths[0].name)
+            kept.append(pair)
+    if not kept:
+        raise UserError(f"{source} holds no pairs: give at least one that has both sides")
+    return Pairs(kept, empty, duplicates, drop_duplicates, source.name if isinstance(source, Path) else source)
 
 
 def references(pairs: Iterable[Pair]) -> dict[str, list[str]]:
@@ -214,14 +232,14 @@ def references(pairs: Iterable[Pair]) -> dict[str, list[str]]:
     >>> references([Pair("tomato", "T EY"), Pair("go", "G OW"), Pair("tomato", "T AA")])
     {'tomato': ['T EY', 'T AA'], 'go': ['G OW']}
     """
-    found: dict[str, dict[str, None]] = {}
+    targets: dict[str, dict[str, None]] = {}
     for pair in pairs:
-        found.setdefault(pair.source, {})[pair.target] = None
-    return {source: list(targets) for source, targets in found.items()}
+        targets.setdefault(pair.source, {})[pair.target] = None
+    return {source: list(different) for source, different in targets.items()}
 
 
 def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
-    """Write pairs as a table that `PairFiles` reads: a header, then source, tab, target."""
+    """Write pairs as a table that `PairReader` reads: a header, then source, tab, target."""
     with write_aside(path) as aside, aside.open("w", encoding="utf-8", newline="") as out:
         out.write("source\ttarget\n")
         for pair in pairs:
@@ -239,46 +257,42 @@ def _refuse_lengths(two: tuple[Path, Path], common: int, more: int, longer: bool
     )
 
 
-def _checked_format(paths: list[Path], format: Format | None, encoding: str) -> Format:
-    if not paths:
-        raise UserError("no file of pairs was named: give two parallel files, or one with a pair a line")
-    if format is not None and format not in get_args(Format):
-        raise UserError(f"there is no format {format!r}: {nearest(format, get_args(Format))}")
-    for path in paths:
-        if path.is_dir():
-            raise UserError(f"{path} is a folder: name the files of pairs in it")
-        if not path.exists():
-            raise UserError(f"no such file: {path}")
-    found = format or _guess_format(paths, encoding)
-    if found == "parallel" and len(paths) % 2:
-        raise UserError(f"{paths[-1]} has no file beside it: parallel files come in twos, the sources and the targets")
-    return found
+def _is_backwards(paths: Sequence[Path], source: Column, target: Column) -> bool:
+    """Whether the second of two parallel files is the source: told by number, or by how the names end (`en`).
+
+    >>> _is_backwards([Path("train.de"), Path("train.en.gz")], "en", None)
+    True
+    """
+    endings = [path.name.removesuffix(".gz").rpartition(".")[2] for path in paths]
+    numbers = [_file_number(paths, endings, side) for side in (source, target)]
+    if None not in numbers and numbers[0] == numbers[1]:
+        both = paths[(numbers[0] or 1) - 1]
+        raise UserError(f"source and target are both {both}: name two files, or give {_sides_of(endings)}")
+    return numbers[0] == 2 or numbers[1] == 1
 
 
-def _guess_format(paths: list[Path], encoding: str) -> Format:
-    formats = {_named_format(path) for path in paths}
-    if len(formats) > 1:
-        raise UserError(f"{paths[0]} and {paths[-1]} are written in different ways: name files of one kind")
-    (format,) = formats
-    if format is not None:
-        return format
-    if all(_has_tabs(path, encoding) for path in paths):
-        return "tsv"
-    if len(paths) == 1:
+def _file_number(paths: Sequence[Path], endings: list[str], side: Column) -> int | None:
+    if side is None or (isinstance(side, int) and 1 <= side <= len(paths)):
+        return side
+    if side not in endings:
         raise UserError(
-            f"{paths[0]} does not show its pairs: name two parallel files, or put a tab between the sides of each line"
+            f"neither {paths[0]} nor {paths[-1]} is the side {side!r} that the recipe names: give {_sides_of(endings)}"
         )
-    return "parallel"
+    return endings.index(side) + 1
 
 
-def _named_format(path: Path) -> Format | None:
-    plain = path.name.lower().removesuffix(".gz")
-    return "cmudict" if plain.endswith(".dict") else SUFFIXES.get(table_kind(path))
+def _sides_of(endings: Sequence[str]) -> str:
+    """What to type so that the first of two parallel files is the source: by how they end, where that tells them.
+
+    >>> _sides_of(["fr", "en"])
+    '-s data.source=fr -s data.target=en'
+    """
+    first, second = endings if len(set(endings)) == 2 and all(endings) else ("1", "2")
+    return f"-s data.source={first} -s data.target={second}"
 
 
-def _has_tabs(path: Path, encoding: str) -> bool:
-    lines = first_lines(path, encoding, FIRST)
-    return bool(lines) and all("\t" in line for line in lines)
+def _named_format(path: Path) -> str | None:
+    return "cmudict" if path.name.lower().removesuffix(".gz").endswith(".dict") else table_format(path)
 
 
 def _count(pairs: int) -> str:

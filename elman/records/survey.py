@@ -11,6 +11,7 @@ from typing import Any
 from elman.errors import RunError, UserError
 from elman.files import reading, write_json
 from elman.records.decoding import raw_chunks, text_chunks
+from elman.records.paths import on_disk
 
 Stamp = list[int]  # size, time of change, inode: a file that keeps all three has not changed
 
@@ -81,8 +82,8 @@ def _hashed(chunks: Iterable[bytes], digest: blake2b) -> Iterator[bytes]:
 
 def _stamp(path: Path) -> Stamp:
     with reading(path):
-        found = path.stat()
-    return [found.st_size, found.st_mtime_ns, found.st_ino]
+        facts = on_disk(path).stat()
+    return [facts.st_size, facts.st_mtime_ns, facts.st_ino]
 
 
 def _read_memo(place: Path, length: int) -> list[dict[str, Any] | None]:

@@ -1,207 +1,88 @@
-"""Records of one text each, with or without a label: CSV, TSV, JSON lines, plain lines."""
+"""Rows of tables and JSON objects, from lines, one at a time; each comes with where it stands.
+
+csv     cells with commas between them, or semicolons, tabs, bars: as the first rows show
+tsv     cells with tabs between them
+jsonl   an object a line
+json    one array of objects, or an object a line
+"""
 
 import csv
 import json
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from hashlib import blake2b
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from elman.cache import cache_folder
-from elman.errors import RunError, UserError, nearest
-from elman.files import write_json
-from elman.records.lines import FAIL, BadLines, read_lines
-from elman.records.readers import TABLES, TextFiles
+from elman.errors import UserError, nearest
+from elman.records.lines import FAIL, BadLines, numbered
+from elman.records.places import Place, RecordError
 
-FORMAT_VERSION = 1
+Format = Literal["csv", "tsv", "jsonl", "json"]
+SUFFIXES: dict[str, Format] = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json"}
 Column = str | int | None
+Row = list[str] | dict[str, Any]  # the cells of a table, or a JSON object
+DELIMITERS = ",;\t|"
+SNIFFED = 20  # lines of a .csv that are looked at for what separates its columns
+LONGEST_CELL = 2**31 - 1  # characters; the csv module refuses more than 131,072 unless told otherwise
+csv.field_size_limit(LONGEST_CELL)
+NOT_AN_OBJECT = 'is not a JSON object: write one such as {"text": ...}'
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One text, its label if it has one, and where it stands (`file:line`)."""
+def table_format(path: Path) -> Format | None:
+    """How a table is written, as the ending of its name says, apart from `.gz`; None for every other file.
 
-    text: str
-    label: str | None = None
-    where: str = ""
-
-
-@dataclass(frozen=True)
-class RecordFacts:
-    """How many records some files hold, how many characters of text, and the names of their labels, sorted."""
-
-    count: int
-    characters: int
-    labels: list[str]
-
-
-@dataclass(frozen=True)
-class Part:
-    """The records that a seeded draw of `held` records takes, or (not `inside`) all those that it leaves."""
-
-    held: int
-    seed: int
-    inside: bool
-
-
-class RecordFiles:
-    """The records of one file, several, or all text files and tables of a folder; read anew each time.
-
-    `label` is the column of the labels; without it the records have none.
-
-    >>> import tempfile
-    >>> folder = Path(tempfile.mkdtemp())
-    >>> _ = (folder / "a.csv").write_text("text,label\\none,x\\n")
-    >>> _ = (folder / "b.txt").write_text("two\\n\\nthree\\n")
-    >>> files = RecordFiles(folder)
-    >>> [record.text for record in files.records()]
-    ['one', 'two', 'three']
-    >>> [record.text for record in files.records(Part(held=1, seed=3, inside=True))]
-    ['one']
+    >>> table_format(Path("a.CSV.gz")), table_format(Path("a.txt"))
+    ('csv', None)
     """
-
-    def __init__(
-        self,
-        paths: Path | str | Sequence[Path | str],
-        text: Column = None,
-        label: Column = None,
-        encoding: str = "utf-8",
-    ) -> None:
-        self.files = TextFiles(paths, encoding)
-        self.text, self.label = text, label
-        self._facts: RecordFacts | None = None
-
-    def records(self, part: Part | None = None) -> Iterator[Record]:
-        """The records, or a part of them, in order."""
-        found = (
-            record
-            for path in self.files.paths
-            for record in iterate_records(path, self.text, self.label, self.files.encoding)
-        )
-        return found if part is None else _drawn(found, self.facts().count, part)
-
-    def identity(self) -> list[Any]:
-        """What the records depend on, for the keys of caches."""
-        digests = [facts.digest for facts in self.files.survey().files]
-        kinds = [table_kind(path) for path in self.files.paths]
-        return [FORMAT_VERSION, self.files.encoding, digests, kinds, self.text, self.label]
-
-    def facts(self, memo: Path | None = None) -> RecordFacts:
-        """One pass over the records, or none where the folder `memo` knows them; part of the cache by default."""
-        if self._facts is None:
-            folder = memo or cache_folder() / "records"
-            place = folder / f"{blake2b(json.dumps(self.identity()).encode(), digest_size=16).hexdigest()}.json"
-            self._facts = _read_facts(place) or self._count(place)
-        return self._facts
-
-    def _count(self, place: Path) -> RecordFacts:
-        count, characters = 0, 0
-        labels: set[str] = set()
-        for record in self.records():
-            count += 1
-            characters += len(record.text) + 1
-            if record.label is not None:
-                labels.add(record.label)
-        if not count:
-            raise UserError(f"{self.files.paths[0]} holds no records: give a file with at least one line of text")
-        facts = RecordFacts(count, characters, sorted(labels))
-        with suppress(UserError, RunError):  # a memo that cannot be kept costs time, nothing else
-            write_json(place, asdict(facts))
-        return facts
+    return SUFFIXES.get(Path(path.name.lower().removesuffix(".gz")).suffix)
 
 
-def _read_facts(place: Path) -> RecordFacts | None:
-    try:
-        return RecordFacts(**json.loads(place.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, RecursionError):
-        return None
+def read_rows(
+    path: Path, lines: Iterable[str], format: Format, bad: BadLines = FAIL, *, quotes: bool = True, live: bool = False
+) -> Iterator[tuple[Place, Row]]:
+    """Where each row or object stands, and its cells or fields.
 
+    Without `quotes`, a quotation mark of a .tsv is a character like any other. Where lines are `live`, none is read
+    ahead.
 
-def _drawn(records: Iterator[Record], count: int, part: Part) -> Iterator[Record]:
-    """Draw for each record as it comes: as many are wanted yet, out of as many as are yet to come."""
-    generator = random.Random(part.seed)
-    wanted, left = part.held, count
-    for record in records:
-        taken = generator.random() * left < wanted
-        wanted, left = wanted - taken, left - 1
-        if taken == part.inside:
-            yield record
-
-
-def read_records(path: Path | str, text: Column = None, label: Column = None, encoding: str = "utf-8") -> list[Record]:
-    """The records of a `.csv`, `.tsv`, `.jsonl` (each perhaps `.gz`) or plain file, one a line.
-
-    `text` and `label` name a column: by its name in the header or in the JSON object, or by its number from
-    1. Without them the text is the column called `text`, else the first; the label is the column called
-    `label`, else the second of two. A table has a header where its first row holds such a name.
-
-    >>> import tempfile
-    >>> place = Path(tempfile.mkdtemp()) / "names.csv"
-    >>> _ = place.write_text('"Adsit","Czech"\\n"Fabian","Polish"\\n')
-    >>> read_records(place, text=1, label=2)[1].label
-    'Polish'
+    >>> [row for _, row in read_rows(Path("a.csv"), ['1;"a; b"', "", "2;c"], "csv")]
+    [['1', 'a; b'], ['2', 'c']]
     """
-    records = list(iterate_records(Path(path), text, label, encoding, guess_label=True))
-    if not records:
-        raise UserError(f"{path} holds no records: give a file with at least one line of text")
-    return records
+    if format in ("jsonl", "json"):
+        return read_objects(path, lines, format, bad)
+    if format == "tsv":
+        return table_rows(path, lines, "\t", bad, quotes=quotes)
+    lines = iter(lines)
+    head = list(islice(lines, 1))
+    if not live and any(mark in line for line in head for mark in DELIMITERS[1:]):
+        head += islice(lines, SNIFFED - 1)
+    return table_rows(path, chain(head, lines), delimiter_of(head), bad)
 
 
-def iterate_records(
-    path: Path,
-    text: Column = None,
-    label: Column = None,
-    encoding: str = "utf-8",
-    *,
-    guess_label: bool = False,
-    bad: BadLines = FAIL,
-) -> Iterator[Record]:
-    """What `read_records` gives, one at a time; without `label` and without guessing the records have none.
+def delimiter_of(head: list[str]) -> str:
+    """What separates the columns of a .csv: what cuts the first row, and most of the others into as many cells.
 
-    >>> import tempfile
-    >>> place = Path(tempfile.mkdtemp()) / "names.csv"
-    >>> _ = place.write_text('"Adsit","Czech"\\n')
-    >>> [record.label for record in iterate_records(place)]
-    [None]
+    >>> delimiter_of(["text;label", "late, again;bad"]), delimiter_of(["late; again,bad", "fine,good"])
+    (';', ',')
     """
-    lines = read_lines(path, encoding, bad)
-    kind = table_kind(path)
-    if kind in (".csv", ".tsv"):
-        return _table(path, table_rows(path, lines, kind, bad), text, label, guess_label)
-    if kind in (".jsonl", ".ndjson"):
-        return _json_lines(json_objects(path, lines, bad), text, label, guess_label, bad)
-    if label is not None:
-        raise UserError(f"{path} has plain lines without labels: give a .csv, .tsv or .jsonl file with column {label}")
-    return (Record(line, None, f"{path}:{number}") for number, line in enumerate(lines, 1) if line.strip())
-
-
-def table_kind(path: Path) -> str:
-    """The suffix that says how a table is written, without `.gz`; empty for every other file.
-
-    >>> table_kind(Path("a.CSV.gz")), table_kind(Path("a.txt"))
-    ('.csv', '')
-    """
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    kind = suffixes[-1] if suffixes else ""
-    return kind if kind in TABLES else ""
+    agreeing = {}
+    for delimiter in DELIMITERS:
+        widths: list[int] = []
+        with suppress(csv.Error):  # which is spoken of when the row is read
+            widths.extend(len(row) for row in csv.reader((line + "\n" for line in head), delimiter=delimiter) if row)
+        if widths and widths[0] > 1:
+            agreeing[delimiter] = sum(width == widths[0] for width in widths) / len(widths)
+    best = max(agreeing, key=lambda delimiter: agreeing[delimiter], default=",")
+    return best if agreeing.get(best, 0) > 0.5 else ","
 
 
 def table_rows(
-    path: Path, lines: Iterator[str], kind: str, bad: BadLines = FAIL, *, quotes: bool = True
-) -> Iterator[tuple[str, list[str]]]:
-    """Where each row of a `.csv` or `.tsv` table ends, and its cells, as many as in the first row.
-
-    Without `quotes` a quotation mark is a character like any other.
-
-    >>> list(table_rows(Path("a.csv"), iter(['1,"a, b"', "", "2,c"]), ".csv"))
-    [('a.csv:1', ['1', 'a, b']), ('a.csv:3', ['2', 'c'])]
-    """
-    width, mend = 0, "mend the row"
+    path: Path, lines: Iterable[str], delimiter: str, bad: BadLines = FAIL, *, quotes: bool = True
+) -> Iterator[tuple[Place, list[str]]]:
+    """Where each row of a table ends, and its cells, as many as in the first row."""
+    width = 0
     with_ends = (line + "\n" for line in lines)  # for fields in quotes that go over several lines
-    delimiter = "," if kind == ".csv" else "\t"
     rows = csv.reader(
         with_ends, delimiter=delimiter, strict=True, quoting=csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
     )
@@ -209,41 +90,76 @@ def table_rows(
         try:
             row = next(rows, None)
         except csv.Error as error:
-            bad(UserError(f"{path}:{rows.line_num} cannot be read as a table: {error}"))
+            bad(RecordError(Place(path, rows.line_num), f"cannot be read as a table: {error}"))
             continue
         if row is None:
             return
-        where = f"{path}:{rows.line_num}"
-        if not width and len(row) == 1 and kind == ".csv" and ";" in row[0]:
-            mend = "if semicolons separate its columns, write it with commas"
         width = width or len(row)
-        if row and len(row) != width:
-            bad(UserError(f"{where} has {len(row)} columns where the first row has {width}: {mend}"))
+        if len(row) == width and row:
+            yield Place(path, rows.line_num), row
         elif row:
-            yield where, row
+            problem = f"has {len(row)} columns where the first row has {width}: mend the row"
+            bad(RecordError(Place(path, rows.line_num), problem))
 
 
-def json_objects(path: Path, lines: Iterator[str], bad: BadLines = FAIL) -> Iterator[tuple[str, dict[str, object]]]:
-    """Where each line of a `.jsonl` file stands, and its JSON object.
+def json_objects(path: Path, lines: Iterable[str], bad: BadLines = FAIL) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Where each line of JSON stands, and its object.
 
-    >>> list(json_objects(Path("a.jsonl"), iter(['{"text": "a"}'])))
+    >>> [(str(where), fields) for where, fields in json_objects(Path("a.jsonl"), ['{"text": "a"}'])]
     [('a.jsonl:1', {'text': 'a'})]
     """
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        where = f"{path}:{number}"
+    for where, line in numbered(path, lines):
         try:
             value = json.loads(line)
         except (ValueError, RecursionError) as error:
-            bad(UserError(f"{where} is not JSON: {error}"))
+            bad(RecordError(where, f"is not JSON: {error}"))
             continue
-        if "\\u" in line and (half := _half_pair(value)) is not None:
-            bad(UserError(f"{where} has half a surrogate pair (\\u{half:x}), which is no character: mend the line"))
-        elif isinstance(value, dict):
+        if (problem := _object_problem(value, "\\u" in line)) is None:
             yield where, value
         else:
-            bad(UserError(f'{where} is not a JSON object: write one such as {{"text": ...}}'))
+            bad(RecordError(where, problem))
+
+
+def read_objects(
+    path: Path, lines: Iterable[str], format: str, bad: BadLines = FAIL
+) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Where each object stands, and its fields: one a line (jsonl), or as a .json file has them."""
+    return _json_file(path, iter(lines), bad) if format == "json" else json_objects(path, lines, bad)
+
+
+def _json_file(path: Path, lines: Iterator[str], bad: BadLines) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """An array of objects, or an object a line."""
+    head: list[str] = []
+    while not (head and head[-1].strip()) and (line := next(lines, None)) is not None:
+        head.append(line)
+    lines = chain(head, lines)
+    first = head[-1].strip() if head else ""
+    if not first.startswith("["):
+        if first and not (first.startswith("{") and first.endswith("}")):  # an object over several lines
+            raise UserError(
+                f'{path} is no array of JSON objects, and has no object a line: write [{{"text": ...}}, ...]'
+            )
+        yield from json_objects(path, lines, bad)
+        return
+    text = "\n".join(lines)
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path} begins as an array of JSON objects, and is not JSON: {error}") from error
+    escaped = "\\u" in text
+    for number, value in enumerate(values, 1):
+        where = Place(str(path), number)  # lines do not tell records apart here
+        if (problem := _object_problem(value, escaped)) is None:
+            yield where, value
+        else:
+            bad(RecordError(where, problem))
+
+
+def _object_problem(value: object, escaped: bool) -> str | None:
+    """What is wrong with a JSON value that should be an object; half a surrogate pair can only come in by an escape."""
+    if escaped and (half := _half_pair(value)) is not None:
+        return f"has half a surrogate pair (\\u{half:x}), which is no character: mend the line"
+    return None if isinstance(value, dict) else NOT_AN_OBJECT
 
 
 def _half_pair(value: object) -> int | None:
@@ -257,82 +173,60 @@ def _half_pair(value: object) -> int | None:
     return None
 
 
-def empty_text(where: str) -> UserError:
-    """What is said of a record without a text, wherever records are read.
-
-    >>> str(empty_text("a.csv:7"))
-    'a.csv:7 has an empty text: write one, or remove the line'
-    """
-    return UserError(f"{where} has an empty text: write one, or remove the line")
-
-
-def _table(
-    path: Path, rows: Iterator[tuple[str, list[str]]], text: Column, label: Column, guess_label: bool
-) -> Iterator[Record]:
-    columns: tuple[int, int | None] | None = None
-    for where, row in rows:
-        if columns is None:
-            header = _is_header(row, text, label)
-            columns = _columns(path, row, header, text, label, guess_label)
-            if header:
-                continue
-        yield Record(row[columns[0]], None if columns[1] is None else row[columns[1]], where)
-
-
-def _is_header(row: list[str], text: Column, label: Column) -> bool:
-    names = {column for column in (text, label) if isinstance(column, str)} or {"text", "label"}
-    return any(name in row for name in names)
-
-
-def _columns(
-    path: Path, row: list[str], header: bool, text: Column, label: Column, guess_label: bool
-) -> tuple[int, int | None]:
-    names = row if header else []
-    if text is None:
-        text = "text" if "text" in names else 1
-    if label is None and guess_label:
-        label = "label" if "label" in names else 2 if len(row) == 2 else None
-    return column_index(path, row, text), None if label is None else column_index(path, row, label)
-
-
-def column_index(path: Path, row: list[str], column: str | int) -> int:
+def column_index(where: Place, row: list[str], column: str | int) -> int:
     """Where in the first row of a table a column stands, given by its name or by its number from 1.
 
-    >>> column_index(Path("a.csv"), ["id", "text"], "text"), column_index(Path("a.csv"), ["id", "text"], 1)
-    (1, 0)
+    >>> column_index(Place(Path("a.csv"), 1), ["id", "text"], "text")
+    1
     """
     if isinstance(column, str):
         if column not in row:
-            raise UserError(f"{path}:1 has no column called {column!r}: {nearest(column, row)}")
+            raise RecordError(where, f"has no column called {column!r}: {nearest(column, row)}")
         return row.index(column)
     if not 1 <= column <= len(row):
-        raise UserError(f"{path}:1 has {len(row)} columns, so there is no column {column}: count from 1")
+        raise RecordError(where, f"has {len(row)} columns, so there is no column {column}: count from 1")
     return column - 1
 
 
-def _json_lines(
-    objects: Iterator[tuple[str, dict[str, object]]], text: Column, label: Column, guess_label: bool, bad: BadLines
-) -> Iterator[Record]:
-    for where, value in objects:
-        name = "label" if label is None and guess_label and "label" in value else label
-        try:
-            found = json_text(where, value, "text" if text is None else str(text))
-            record = Record(found, None if name is None else json_text(where, value, str(name)), where)
-        except UserError as error:
-            bad(error)
-        else:
-            yield record
+def field_of(where: Place, fields: dict[str, Any], name: str) -> Any:
+    """The value of a field of an object.
 
-
-def json_text(where: str, value: dict[str, object], name: str) -> str:
-    """The text in a field of a JSON object; numbers as they are written.
-
-    >>> json_text("a.jsonl:1", {"stars": 3}, "stars")
-    '3'
+    >>> field_of(Place("train", 3), {"txt": "good"}, "text")
+    Traceback (most recent call last):
+    elman.records.places.RecordError: record 3 of train has no field 'text': did you mean 'txt'?
     """
-    if name not in value:
-        raise UserError(f"{where} has no field {name!r}: {nearest(name, value)}")
-    found = value[name]
-    if isinstance(found, (dict, list)) or found is None:
-        raise UserError(f"{where} has no text in field {name!r}: write a string")
-    return str(found)
+    if name not in fields:
+        raise RecordError(where, f"has no field {name!r}: {nearest(name, fields)}")
+    return fields[name]
+
+
+def text_of(where: Place, value: Any, name: Column) -> str:
+    """A value as a text; numbers as they are written.
+
+    >>> text_of(Place("train", 3), 4, "stars")
+    '4'
+    """
+    if isinstance(value, str):
+        return value
+    if is_missing(value) or isinstance(value, (dict, list, tuple, set)):
+        raise RecordError(where, f"has no text in field {name!r}: write a string")
+    return str(value)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is what stands for none: null, and in data frames NaN, NA and NaT.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing(0)
+    (True, True, False)
+    """
+    nan = isinstance(value, float) and value != value
+    return value is None or nan or type(value).__name__ in ("NAType", "NaTType")
+
+
+def empty_text(where: Place) -> RecordError:
+    """What is said of a record without a text, wherever records are read.
+
+    >>> str(empty_text(Place(Path("a.csv"), 7)))
+    'a.csv:7 has an empty text: write one, or remove the line'
+    """
+    return RecordError(where, "has an empty text: write one, or remove the line")

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from elman.errors import UserError
-from elman.records.lines import FAIL, BadLines, read_lines
+from elman.records.lines import FAIL, BadLines, numbered, read_lines
+from elman.records.places import Place
 
 PIECE = re.compile(r"[()]|[^ \t\n()]+")  # other blanks, as in 8 1/2 written with a fixed one, belong to words
 WRITTEN_AS = {"-LRB-": "(", "-RRB-": ")"}  # a bracket that is a word
@@ -61,12 +62,12 @@ class Tree:
         return hash(str(self))
 
 
-def parse_tree(text: str, where: str = "the tree") -> Tree:
+def parse_tree(text: str, where: Place | str = "the tree") -> Tree:
     """The tree that `text` writes; `where` it stands is for messages. Escapes of the Penn treebank are undone.
 
     >>> parse_tree("(2 (2 and\\\\/or) (2 -LRB-))").tokens()
     ['and/or', '(']
-    >>> parse_tree("(2 (2 and)", "sst.txt:7")
+    >>> parse_tree("(2 (2 and)", Place(Path("sst.txt"), 7))
     Traceback (most recent call last):
     elman.errors.UserError: sst.txt:7 ends with 1 bracket still open: add the missing )
     """
@@ -94,7 +95,7 @@ def parse_tree(text: str, where: str = "the tree") -> Tree:
     return root
 
 
-def _node(parts: list[str | Tree], where: str) -> Tree:
+def _node(parts: list[str | Tree], where: Place | str) -> Tree:
     label, below = parts[:1], parts[1:]
     if label and isinstance(label[0], str):
         if len(below) == 1 and isinstance(below[0], str):
@@ -110,19 +111,16 @@ def _written(word: str) -> str:
     return {"(": "-LRB-", ")": "-RRB-"}.get(word, word.replace("/", "\\/"))
 
 
-def iterate_trees(path: Path, encoding: str = "utf-8", bad: BadLines = FAIL) -> Iterator[tuple[Tree, str]]:
+def iterate_trees(path: Path, encoding: str = "utf-8", bad: BadLines = FAIL) -> Iterator[tuple[Tree, Place]]:
     """The trees of a file, one a line, each with where it stands; empty lines are passed over.
 
     >>> import tempfile
     >>> place = Path(tempfile.mkdtemp()) / "sst.txt"
     >>> _ = place.write_text("(3 (2 It) (3 works))\\n")
-    >>> [(tree.label, where.rpartition(":")[2]) for tree, where in iterate_trees(place)]
-    [('3', '1')]
+    >>> [(tree.label, where.line) for tree, where in iterate_trees(place)]
+    [('3', 1)]
     """
-    for number, line in enumerate(read_lines(path, encoding, bad), 1):
-        if not line.strip():
-            continue
-        where = f"{path}:{number}"
+    for where, line in numbered(path, read_lines(path, encoding, bad)):
         try:
             tree = parse_tree(line, where)
         except UserError as error:

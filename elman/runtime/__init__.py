@@ -1,20 +1,30 @@
-"""The compiled path: models that write and layers that read whole texts, with no PyTorch call inside."""
+"""The compiled path: models that write and layers that read whole texts, with no PyTorch call inside.
 
-from elman.runtime.decoder import Decoder, decoder_refusal
-from elman.runtime.encoder import Encoder, encoder_refusal
+Each is made of a description (`Layers`, `LanguageParts`, `TranslationParts`) and of arrays by name, as a model's folder
+has them; `of` makes it of a network of PyTorch's.
+"""
+
+from elman.runtime.encoder import CompiledCharacters, Encoder, encoder_refusal
 from elman.runtime.engine import Engine
-from elman.runtime.network import refusal
+from elman.runtime.language import LanguageParts, refusal
+from elman.runtime.layers import Layers
 from elman.runtime.quantise import dequantise, quantise
 from elman.runtime.state import State
+from elman.runtime.translation import TranslationParts
+from elman.runtime.translator import CompiledTranslator, translator_refusal
 
 __all__ = [
-    "Decoder",
+    "CompiledCharacters",
+    "CompiledTranslator",
     "Encoder",
     "Engine",
+    "LanguageParts",
+    "Layers",
     "State",
-    "decoder_refusal",
+    "TranslationParts",
     "dequantise",
     "encoder_refusal",
     "quantise",
     "refusal",
+    "translator_refusal",
 ]

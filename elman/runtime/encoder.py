@@ -1,94 +1,123 @@
 """Stacked recurrent layers over whole texts, compiled: for classifiers and taggers, with no PyTorch call inside.
 
-encoder = Encoder.of(network, network.body, pooling=network.pooling, output=network.output)
-scores = encoder(vectors, lengths)
+encoder = Encoder(Layers("body", "lstm", 64, 128), arrays, embedding="embedding", pooling="max", output="output")
+scores = encoder(ids, lengths)
 """
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import nn
 
 from elman import kernels
 from elman.errors import UserError
-from elman.nn.pooling import POOLINGS, AttentionPooling, Pooling
-from elman.nn.recurrent import Recurrent
-from elman.runtime.body import biases, cell_refusal, product, type_refusal
-from elman.runtime.given import checked_threads, whole_numbers
-from elman.runtime.quantise import Arrays, numbers
-from elman.runtime.weights import Float, Weights, tensors_of
+from elman.runtime.arguments import checked_threads, whole_numbers
+from elman.runtime.layers import Layers
+from elman.runtime.quantise import Arrays
+from elman.runtime.weights import Float, Shapes, Weights, arrays_of, type_refusal
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from elman.nn.pooling import Pooling
+    from elman.nn.recurrent import Recurrent
 
 TABLE_BYTES = 16 * 2**20
 """How large the tables may be that stand in for the product of the first layer with every vector of an embedding."""
+POOLING = "pooling"
+"""The name that the weights of attention pooling begin with, unless another is given."""
 
 
-def encoder_refusal(body: Recurrent) -> str | None:
+def encoder_refusal(layers: "Layers | Recurrent", arrays: Arrays | None = None) -> str | None:
     """Why the encoder cannot run these layers, in one sentence; None if it can.
 
-    >>> encoder_refusal(Recurrent("gru-cho", 3, 5)) or "it can"
+    >>> encoder_refusal(Layers("body", "gru-cho", 3, 5)) or "it can"
     "the engine runs rnn (tanh, relu), lstm and gru, and this network's cell is gru-cho"
     """
-    if (reason := cell_refusal(body)) is not None:
+    if not isinstance(layers, Layers):
+        arrays, layers = arrays_of(layers), Layers.of(layers, "")
+    if (reason := layers.refusal()) is not None:
         return reason
-    if body.state_sizes[0] != body.hidden_size:
+    if layers.proj_size:
         return "the encoder runs layers without a projection, and this network has one"
-    if body.bidirectional and body.merge != "concat":
+    if layers.bidirectional and layers.merge != "concat":
         return "the encoder has both directions side by side, and this network takes their mean"
-    if len(body.initial):
+    if layers.learned_state:
         return "the encoder begins with a state of zeros, and this network has learned one"
-    return type_refusal(body)
+    return type_refusal(arrays or {})
 
 
 class Encoder:
     """Layers whose weights were packed once and never change; several threads of a program may use them at once.
 
-    It reads vectors, or the ids of an `embedding`, and answers for every step; with a `pooling` for every text. With an
-    `output` layer the answers are what that makes of them, else they are the states themselves.
+    It reads vectors, or the ids of the `embedding` of that name, and answers for every step; with a `pooling` (last,
+    mean, max or attention, whose weights have `pooling_name`) for every text. With the `output` layer of that name the
+    answers are what it makes of them, else they are the states themselves. `threads` is how many it uses at most (None:
+    as many as `kernels.threads()` says); a short text is quickest on one.
 
-    >>> import torch
-    >>> network = nn.ModuleDict({"body": Recurrent("gru", 3, 5, bidirectional=True), "output": nn.Linear(10, 4)})
-    >>> encoder = Encoder.of(network, network["body"], output=network["output"])
+    >>> layers = Layers("body", "gru", 3, 5, bidirectional=True)
+    >>> shapes = {**layers.shapes(), "output.weight": (4, 10), "output.bias": (4,)}
+    >>> arrays = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+    >>> encoder = Encoder(layers, arrays, output="output")
     >>> encoder(np.zeros((7, 3), np.float32), [5, 2]).shape
     (7, 4)
     """
 
-    def __init__(self, native: Any, vectors: Float | None, threads: int | None) -> None:
-        self._native, self._vectors, self._threads = native, vectors, threads
+    def __init__(
+        self,
+        layers: Layers,
+        arrays: Arrays,
+        *,
+        embedding: str | None = None,
+        pooling: str | None = None,
+        pooling_name: str = POOLING,
+        output: str | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if (reason := encoder_refusal(layers)) is not None:
+            raise UserError(reason)
+        self._threads = checked_threads(threads)
+        tops = {"attention": pooling_name if pooling == "attention" else None, "output": output}
+        weights = Weights(arrays, {**layers.shapes(), **_shapes(layers, arrays, embedding, tops)})
+        vectors = None if embedding is None else weights.numbers(f"{embedding}.weight")
+        folded = vectors is not None and _folds(layers, vectors)
+        self._vectors = None if folded else vectors
+        description = {
+            **_layers(layers, weights, vectors if folded else None),
+            **_pooling(weights, pooling, tops["attention"]),
+            **_output(weights, output),
+        }
+        try:
+            self._native = kernels.native.make_encoder(description)
+        except ValueError as error:
+            raise UserError(f"the network cannot be packed: {error}") from None
 
     @classmethod
     def of(
         cls,
-        network: nn.Module,
-        body: Recurrent,
+        network: "nn.Module",
+        body: "Recurrent",
         *,
         arrays: Arrays | None = None,
-        embedding: nn.Embedding | None = None,
-        pooling: Pooling | None = None,
-        output: nn.Linear | None = None,
+        embedding: "nn.Embedding | None" = None,
+        pooling: "Pooling | None" = None,
+        output: "nn.Linear | None" = None,
         threads: int | None = None,
     ) -> "Encoder":
-        """An encoder of some parts of `network`, with its weights as they are now, or those of `arrays` in their place.
+        """An encoder of some parts of a network of PyTorch's, with its weights as they are now, or with `arrays`."""
+        from elman.nn.pooling import POOLINGS
 
-        `threads` is how many it uses at most (None: as many as PyTorch); a short text is quickest on one.
-        """
-        if (reason := encoder_refusal(body)) is not None:
-            raise UserError(reason)
-        threads = checked_threads(threads)
-        given = arrays or {name: numbers(tensor) for name, tensor in tensors_of(network).items()}
-        parts = _Parts(network, body, Weights(network, given))
-        vectors = None if embedding is None else parts.weights.numbers(f"{parts.name(embedding)}.weight")
-        folded = vectors is not None and parts.folds(vectors)
-        description = {
-            **parts.layers(vectors if folded else None),
-            **parts.pooling(pooling),
-            **parts.output(output),
-        }
-        try:
-            native = kernels.native.make_encoder(description)
-        except ValueError as error:
-            raise UserError(f"the network cannot be packed: {error}") from None
-        return cls(native, None if folded else vectors, threads)
+        names = {id(module): name for name, module in network.named_modules()}
+        kinds = {kind: name for name, kind in POOLINGS.items()}
+        return cls(
+            Layers.of(body, names[id(body)]),
+            arrays_of(network) if arrays is None else arrays,
+            embedding=None if embedding is None else names[id(embedding)],
+            pooling=None if pooling is None else kinds[type(pooling)],
+            pooling_name=names.get(id(pooling), POOLING),
+            output=None if output is None else names[id(output)],
+            threads=threads,
+        )
 
     def __call__(self, inputs: NDArray[Any], lengths: Any) -> Float:
         """What it makes of texts that lie one after the other: vectors (N x I) or ids (N), `lengths` steps each (B).
@@ -100,16 +129,10 @@ class Encoder:
             if self._native.ids:
                 ids = whole_numbers(inputs, "the ids")
                 return cast(Float, self._native.read_ids(ids, many, self.threads))
-            given = inputs if self._vectors is None else self._looked_up(self._vectors, inputs)
-            return cast(Float, self._native.read_vectors(np.ascontiguousarray(given, np.float32), many, self.threads))
+            read = inputs if self._vectors is None else looked_up(self._vectors, inputs)
+            return cast(Float, self._native.read_vectors(np.ascontiguousarray(read, np.float32), many, self.threads))
         except (ValueError, TypeError) as error:
             raise UserError(str(error)) from None
-
-    def _looked_up(self, vectors: Float, inputs: NDArray[Any]) -> Float:
-        ids = whole_numbers(inputs, "the ids")
-        if ids.size and not (ids.min() >= 0 and ids.max() < len(vectors)):
-            raise UserError(f"the ids must lie in 0 to {len(vectors) - 1}, and go from {ids.min()} to {ids.max()}")
-        return vectors.take(ids, axis=0)
 
     @property
     def threads(self) -> int:
@@ -117,73 +140,98 @@ class Encoder:
         return self._threads or kernels.threads()
 
 
-class _Parts:
-    """The parts of a network as the kernels take them."""
+class CompiledCharacters:
+    """An `elman.nn.features.CharacterEncoder`, compiled: words to the vectors of their characters, all side by side.
 
-    def __init__(self, network: nn.Module, body: Recurrent, weights: Weights) -> None:
-        self.body, self.weights = body, weights
-        self.names: dict[int, str] = {id(module): name for name, module in network.named_modules()}
-        self.first = cast(nn.RNNBase, body.layers[0])
+    >>> layers = Layers("body", "lstm", 4, 5, bidirectional=True)
+    >>> shapes = {**layers.shapes(), "embedding.weight": (30, 4)}
+    >>> compiled = CompiledCharacters("", {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}, layers)
+    >>> compiled(np.array([[7, 3, 0], [1, 2, 9]]), np.array([2, 3])).shape
+    (2, 10)
+    """
 
-    def name(self, module: nn.Module) -> str:
-        """The name that the weights of a part begin with."""
-        return self.names[id(module)]
+    def __init__(self, name: str, arrays: Arrays, layers: Layers) -> None:
+        """The character encoder of that name in its network; the name of its `layers` begins with it too."""
+        self.encoder = Encoder(layers, arrays, embedding=f"{name}.embedding" if name else "embedding", pooling="last")
 
-    def folds(self, vectors: Float) -> bool:
-        """Whether ids are looked up in a table of the first layer's products: it is small, and all that is seen."""
-        body = self.body
-        rows = cast(nn.Parameter, self.first.weight_ih_l0).shape[0] * body.directions
-        added = body.connections == "residual" and body.input_size == body.output_size
-        return not added and body.connections != "dense" and 4 * rows * len(vectors) <= TABLE_BYTES
+    def __call__(self, spelled: NDArray[Any], lengths: NDArray[Any]) -> Float:
+        """W x C ids of characters, of which each word has `lengths`, to W x 2H."""
+        inside = np.arange(spelled.shape[1]) < lengths[:, None]  # W x C
+        return self.encoder(spelled[inside], lengths)
 
-    def layers(self, vectors: Float | None) -> dict[str, Any]:
-        """Sizes, and both directions of each layer; the first with its table where `vectors` are given."""
-        body = self.body
-        suffixes = ("", "_reverse")[: body.directions]
-        return {
-            "cell": self.first.mode,
-            "hidden": body.hidden_size,
-            "directions": body.directions,
-            "inputs": body.input_size if vectors is None else 0,
-            "ids": 0 if vectors is None else len(vectors),
-            "residual": body.connections == "residual",
-            "dense": body.connections == "dense",
-            "parts": [
-                self._direction(self.name(layer), suffix, vectors if depth == 0 else None)
-                for depth, layer in enumerate(body.layers)
-                for suffix in suffixes
-            ],
-        }
 
-    def _direction(self, prefix: str, suffix: str, vectors: Float | None) -> dict[str, Any]:
-        bias, hidden_bias = biases(prefix, self.body, self.weights, suffix)
-        name = f"{prefix}.weight_ih_l0{suffix}"
-        table = None if vectors is None else product(vectors, self.weights.numbers(name)) + bias
-        return {
-            "input": self.weights.matrix(name) if vectors is None else None,
-            "hidden": self.weights.matrix(f"{prefix}.weight_hh_l0{suffix}"),
-            "bias": bias,
-            "table": table,
-            "hidden_bias": hidden_bias,
-        }
+def looked_up(vectors: Float, ids: NDArray[Any]) -> Float:
+    """The vectors of ids; UserError where one has none.
 
-    def pooling(self, pooling: Pooling | None) -> dict[str, Any]:
-        """Its name, and the weights of attention."""
-        kinds = {kind: name for name, kind in POOLINGS.items()}
-        found: dict[str, Any] = {"query": None, "query_bias": None, "query_vector": None}
-        if isinstance(pooling, AttentionPooling):
-            name = self.name(pooling)
-            found["query"] = self.weights.matrix(f"{name}.W.weight")
-            found["query_bias"] = self.weights.numbers(f"{name}.W.bias")
-            found["query_vector"] = self.weights.numbers(f"{name}.v.weight")[0]
-        return {"pooling": "steps" if pooling is None else kinds[type(pooling)], **found}
+    >>> looked_up(np.eye(2, dtype=np.float32), np.array([1])).tolist()
+    [[0.0, 1.0]]
+    """
+    ids = whole_numbers(ids, "the ids")
+    if ids.size and not (ids.min() >= 0 and ids.max() < len(vectors)):
+        raise UserError(f"the ids must lie in 0 to {len(vectors) - 1}, and go from {ids.min()} to {ids.max()}")
+    return vectors.take(ids, axis=0)
 
-    def output(self, output: nn.Linear | None) -> dict[str, Any]:
-        """The matrix and the bias of a layer on top."""
-        if output is None:
-            return {"head": None, "head_bias": None}
-        name = self.name(output)
-        return {
-            "head": self.weights.matrix(f"{name}.weight"),
-            "head_bias": self.weights.bias(f"{name}.bias", output.out_features),
-        }
+
+def _shapes(layers: Layers, arrays: Arrays, embedding: str | None, tops: dict[str, str | None]) -> Shapes:
+    """The shapes of what stands below and on top of the layers; how many ids and classes there are the arrays tell."""
+    width, found = layers.output_size, Shapes()
+    if embedding is not None:
+        found[f"{embedding}.weight"] = (_rows(arrays, f"{embedding}.weight"), layers.input_size)
+    if (name := tops["attention"]) is not None:
+        found |= {f"{name}.W.weight": (width, width), f"{name}.W.bias": (width,), f"{name}.v.weight": (1, width)}
+    if (name := tops["output"]) is not None:
+        rows = _rows(arrays, f"{name}.weight")
+        found[f"{name}.weight"] = (rows, width)
+        found |= {f"{name}.bias": (rows,)} if f"{name}.bias" in arrays else {}
+    return found
+
+
+def _rows(arrays: Arrays, name: str) -> int:
+    return len(arrays[name]) if name in arrays and arrays[name].ndim else 0
+
+
+def _folds(layers: Layers, vectors: Float) -> bool:
+    """Whether ids are looked up in a table of the first layer's products: it is small, and all that is seen."""
+    added = layers.connections == "residual" and layers.input_size == layers.output_size
+    bytes_ = 4 * layers.gates * layers.directions * len(vectors)
+    return not added and layers.connections != "dense" and bytes_ <= TABLE_BYTES
+
+
+def _layers(layers: Layers, weights: Weights, vectors: Float | None) -> dict[str, Any]:
+    """Sizes, and both directions of each layer; the first with its table where `vectors` are given."""
+    parts = []
+    for depth in range(layers.num_layers):
+        for side in range(layers.directions):
+            part = layers.packed(weights, depth, side == 1)
+            if depth == 0 and vectors is not None:
+                weight = weights.numbers(layers.names(depth, side == 1)["weight_ih"])
+                part |= {"input": None, "table": vectors @ weight.T + part["bias"]}
+            parts.append(part)
+    return {
+        **layers.description(),
+        "directions": layers.directions,
+        "inputs": layers.input_size if vectors is None else 0,
+        "ids": 0 if vectors is None else len(vectors),
+        "parts": parts,
+    }
+
+
+def _pooling(weights: Weights, pooling: str | None, name: str | None) -> dict[str, Any]:
+    """The kind of pooling, and the weights of attention."""
+    if name is None:
+        return {"pooling": pooling or "steps", "query": None, "query_bias": None, "query_vector": None}
+    return {
+        "pooling": pooling,
+        "query": weights.matrix(f"{name}.W.weight"),
+        "query_bias": weights.numbers(f"{name}.W.bias"),
+        "query_vector": weights.numbers(f"{name}.v.weight")[0],
+    }
+
+
+def _output(weights: Weights, name: str | None) -> dict[str, Any]:
+    """The matrix and the bias of a layer on top."""
+    if name is None:
+        return {"head": None, "head_bias": None}
+    matrix = weights.matrix(f"{name}.weight")
+    rows = len(matrix[0] if isinstance(matrix, tuple) else matrix)
+    return {"head": matrix, "head_bias": weights.bias(f"{name}.bias", rows)}

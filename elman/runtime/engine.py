@@ -1,26 +1,29 @@
 """A trained recurrent language model, compiled: it generates and scores with no PyTorch call per token.
 
-engine = Engine.of(elman.load("runs/shakespeare").engine)
+engine = Engine(LanguageParts(Layers("bodies.0", "lstm", 64, 128), vocabulary=65, embedding=64), arrays)
 for new in engine.generate([[12, 3, 7]], length=200, temperature=0.8, seed=1):
     ...
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from elman import kernels
 from elman.errors import UserError
-from elman.nn.language import LanguageNetwork
-from elman.runtime.given import checked_threads, number_above, whole_numbers
-from elman.runtime.network import description, refusal
-from elman.runtime.quantise import Arrays, numbers, quantise, quantised
+from elman.runtime.arguments import checked_threads, number_above, whole_numbers
+from elman.runtime.generation import checked_prompts, known_ids, new_ids, sampling_arguments
+from elman.runtime.language import LanguageParts, refusal
+from elman.runtime.quantise import Arrays, quantise, quantised
 from elman.runtime.state import State
-from elman.runtime.weights import Weights, describe, tensors_of
-from elman.runtime.writing import Choice, begun, known_ids, steps
+from elman.runtime.weights import Weights, arrays_of, check_names, names_of
+from elman.sampling import Sampling
+
+if TYPE_CHECKING:
+    from elman.nn.language import LanguageNetwork
 
 NONE: NDArray[np.int64] = np.empty(0, np.int64)
 
@@ -28,14 +31,12 @@ NONE: NDArray[np.int64] = np.empty(0, np.int64)
 class Engine:
     """A network whose weights were packed once and never change; the state of what was read is explicit.
 
-    Several threads of a program may use one engine at the same time.
+    Several threads of a program may use one engine at the same time. `threads` is how many it uses at most (None: as
+    many as `kernels.threads()` says); a small network is quickest on one.
 
-    >>> import torch
-    >>> from elman.nn.language import OneHot
-    >>> from elman.nn.recurrent import Recurrent
-    >>> from elman.nn.softmax import ChunkedSoftmax
-    >>> body = Recurrent("lstm", 5, 8, batch_first=True)
-    >>> engine = Engine.of(LanguageNetwork(OneHot(5), [body], ChunkedSoftmax(8, 5)))
+    >>> from elman.runtime.layers import Layers
+    >>> parts = LanguageParts(Layers("bodies.0", "lstm", 5, 8), vocabulary=5, embedding=0)
+    >>> engine = Engine(parts, {name: np.ones(shape, np.float32) for name, shape in parts.shapes().items()})
     >>> log_probs, state = engine.step([3, 1], engine.start(2))
     >>> log_probs.shape, state.rows
     ((2, 5), 2)
@@ -43,44 +44,43 @@ class Engine:
     7
     """
 
-    def __init__(self, native: Any, first: State, int8: bool, threads: int | None) -> None:
-        self._native, self._first, self._threads = native, first, threads
-        self.int8 = int8
-        self.vocabulary = int(native.vocabulary)
-        self.labels = int(native.labels)
-        """How many labels there are; 0 for a model without."""
-
     # Making one
+
+    def __init__(self, parts: LanguageParts, arrays: Arrays, *, threads: int | None = None) -> None:
+        if (reason := parts.refusal()) is not None:
+            raise UserError(reason)
+        self._threads = checked_threads(threads)
+        description = parts.description(Weights(arrays, parts.shapes()))
+        try:
+            self._native: Any = kernels.native.make_engine(description)
+        except ValueError as error:
+            raise UserError(f"the network cannot be packed: {error}") from None
+        first = np.zeros((1, self._native.state_size), dtype=np.float32)
+        if description["initial"] is not None:
+            first[:] = description["initial"].reshape(1, -1)
+        self._first = State(first, _identity(description))
+        self.int8 = quantised(arrays)
+        self.vocabulary = int(self._native.vocabulary)
+        self.labels = int(self._native.labels)
+        """How many labels there are; 0 for a model without."""
 
     @classmethod
     def of(
-        cls, network: LanguageNetwork, *, int8: bool = False, tower: int = 0, threads: int | None = None
+        cls, network: "LanguageNetwork", *, int8: bool = False, tower: int = 0, threads: int | None = None
     ) -> "Engine":
-        """An engine with the network's weights as they are now, in float32 or rounded to int8.
-
-        `threads` is how many it uses at most (None: as many as PyTorch); a small network is quickest on one.
-        """
-        weights = {name: numbers(tensor) for name, tensor in tensors_of(network).items()}
-        return cls.of_arrays(network, quantise(weights) if int8 else weights, tower=tower, threads=threads)
+        """An engine with the weights of a network of PyTorch's as they are now, in float32 or rounded to int8."""
+        arrays = arrays_of(network)
+        return cls.of_arrays(network, quantise(arrays) if int8 else arrays, tower=tower, threads=threads)
 
     @classmethod
     def of_arrays(
-        cls, network: LanguageNetwork, arrays: Arrays, *, tower: int = 0, threads: int | None = None
+        cls, network: "LanguageNetwork", arrays: Arrays, *, tower: int = 0, threads: int | None = None
     ) -> "Engine":
         """An engine with the architecture of `network` and the weights of `arrays`, float32 or quantised."""
-        reason = refusal(network, tower)
-        if reason is not None:
+        if (reason := refusal(network, tower, arrays)) is not None:
             raise UserError(reason)
-        threads = checked_threads(threads)
-        given = description(network, Weights(network, arrays), tower)
-        try:
-            native = kernels.native.make_engine(given)
-        except ValueError as error:
-            raise UserError(f"the network cannot be packed: {error}") from None
-        first = np.zeros((1, native.state_size), dtype=np.float32)
-        if given["initial"] is not None:
-            first[:] = given["initial"].reshape(1, -1)
-        return cls(native, State(first, _identity(given)), quantised(arrays), threads)
+        check_names(arrays, names_of(network))
+        return cls(LanguageParts.of(network, tower), arrays, threads=threads)
 
     # Reading
 
@@ -151,22 +151,22 @@ class Engine:
     ) -> Iterator[dict[int, int]]:
         """Continue each of `prompts` by up to `length` ids; yield the rows' new ids, step by step, as {row: id}.
 
-        The same ids as `elman.decode.generate` with the same numbers, but where rounding decides. A row ends
+        The ids are those of `elman.decode.generate` with these numbers, but where rounding decides. A row ends
         before an id of `stop_ids`, which is not handed out; after `length` ids; or once `stop_when(row)`,
-        asked after each of the row's ids was handed out, is true. Row i draws from the random stream
-        `first_stream + i`. An empty prompt begins with `start_id`.
+        asked after each of the row's ids was handed out, is true. Row i takes its random numbers from
+        stream `first_stream + i`. An empty prompt begins with `start_id`.
         """
-        choice = Choice(temperature, top_k, top_p, repetition_penalty, seed)
+        sampling = Sampling(temperature, top_k, top_p, repetition_penalty, seed)
         length = number_above(length, 0, "length, the number of ids to generate,")
         if number_above(first_stream, 0, "first_stream") >= 2**63:
             raise UserError(f"first_stream must be below 2**63, not {first_stream}")
-        texts = begun(prompts, start_id, self.vocabulary)
+        texts = checked_prompts(prompts, start_id, self.vocabulary)
         if not texts or length == 0:
             return iter(())
         self._labels(None if label is None else [label], 1)
         stops = whole_numbers(list(stop_ids), "stop ids")
         try:
-            writing = kernels.native.write(
+            writing = kernels.native.generate(
                 engine=self._native,
                 prompts=texts,
                 length=min(length, 2**62),
@@ -176,11 +176,11 @@ class Engine:
                 first_stream=int(first_stream),
                 label=int(label or 0),
                 threads=self.threads,
-                **choice.arguments(),
+                **sampling_arguments(sampling),
             )
         except ValueError as error:
             raise UserError(str(error)) from None
-        return steps(writing, stop_when)
+        return new_ids(writing, stop_when)
 
     @property
     def threads(self) -> int:
@@ -205,7 +205,7 @@ class Engine:
         return whole_numbers(labels, "the labels", (rows,))
 
 
-def _identity(given: dict[str, Any]) -> bytes:
+def _identity(description: dict[str, Any]) -> bytes:
     """Eight bytes that differ for other sizes or weights."""
     digest = blake2b(digest_size=8)
 
@@ -214,11 +214,11 @@ def _identity(given: dict[str, Any]) -> bytes:
             value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else None
         )
         if parts is None:
-            digest.update(describe(value))
+            digest.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
             return
         for name, part in parts:
             digest.update(f"/{name}:".encode())
             add(part)
 
-    add(given)
+    add(description)
     return digest.digest()

@@ -5,14 +5,15 @@ W[i, k] is about s[i] * q[i, k]. Vectors (the biases, the first state) stay as t
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from elman.errors import UserError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SCALE = ".scale"
 """What the name of a matrix's scales ends in."""
@@ -23,12 +24,12 @@ LARGEST = 127
 Arrays = Mapping[str, NDArray[Any]]
 
 
-def quantise(weights: Mapping[str, Tensor | NDArray[Any]], keep: Collection[str] = ()) -> dict[str, NDArray[Any]]:
+def quantise(weights: "Mapping[str, Tensor | NDArray[Any]]", keep: Collection[str] = ()) -> dict[str, NDArray[Any]]:
     """Each matrix as int8 under its own name, with float32 scales under the name + ".scale"; the rest as it is.
 
     The matrices named in `keep` are the rest too.
 
-    >>> arrays = quantise({"weight": torch.tensor([[0.5, -1.0], [0.0, 0.25]]), "bias": torch.ones(2)})
+    >>> arrays = quantise({"weight": np.array([[0.5, -1.0], [0.0, 0.25]]), "bias": np.ones(2)})
     >>> {name: array.tolist() for name, array in arrays.items() if name != "weight.scale"}
     {'weight': [[64, -127], [0, 127]], 'bias': [1.0, 1.0]}
     >>> dequantise(arrays)["weight"].round(2).tolist()
@@ -72,19 +73,21 @@ def quantised(arrays: Arrays) -> bool:
     return any(name.endswith(SCALE) for name in arrays)
 
 
-def numbers(weight: Tensor | NDArray[Any]) -> NDArray[Any]:
-    """The same numbers as a NumPy array on the CPU.
+def numbers(weight: "Tensor | NDArray[Any]") -> NDArray[Any]:
+    """A tensor of PyTorch's, or an array, as a NumPy array.
 
-    >>> numbers(torch.ones(2)).tolist()
+    >>> numbers(np.ones(2)).tolist()
     [1.0, 1.0]
     """
-    return weight.detach().cpu().numpy() if isinstance(weight, torch.Tensor) else np.asarray(weight)
+    return np.asarray(weight.detach().cpu() if hasattr(weight, "detach") else weight)
 
 
-def tensors(arrays: Arrays) -> dict[str, Tensor]:
-    """The same numbers as PyTorch has them.
+def tensors(arrays: Arrays) -> "dict[str, Tensor]":
+    """Arrays as PyTorch has them.
 
     >>> tensors({"bias": np.ones(2)})["bias"].tolist()
     [1.0, 1.0]
     """
+    import torch
+
     return {name: torch.from_numpy(array) for name, array in arrays.items()}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elman.errors import UserError
-from elman.runtime.given import whole_numbers
+from elman.runtime.arguments import whole_numbers
 
 _MAGIC = b"elman-state-1\n"
 _HEAD = struct.Struct("<8sII")  # engine, rows, numbers a row
@@ -40,7 +40,7 @@ class State:
 
     @classmethod
     def made(cls, numbers: NDArray[np.float32], engine: bytes) -> "State":
-        """The state that an engine has just made of numbers that it has found finite: they are not looked at again."""
+        """The state that an engine has just made of numbers that it has found finite: they are not checked again."""
         numbers.setflags(write=False)
         state = cls.__new__(cls)
         fields = state.__dict__

@@ -1,57 +1,80 @@
 """Tasks: each binds text, network, training and search into one thing that a user wants."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, overload
 
 from elman.errors import RunError, UserError, nearest
-from elman.tasks import classify, language, tag, translate
-from elman.tasks.classify import TextClassifier
+from elman.tasks import training
+from elman.tasks.classify import Classify, TextClassifier
 from elman.tasks.folder import Config, read_config
-from elman.tasks.language import LanguageModel
+from elman.tasks.language import Language, LanguageModel
 from elman.tasks.memory import explain_out_of_memory
-from elman.tasks.recipes import find_recipe, replaced
+from elman.tasks.model import Backend, Model
+from elman.tasks.predict import are_names
+from elman.tasks.recipes import find_recipe, load_recipe, replaced
+from elman.tasks.report import Report
 from elman.tasks.run import saved_recipe
-from elman.tasks.tag import TagModel
-from elman.tasks.translate import Translator
-from elman.train import Reporter
-from elman.train.recipe import Section, Settings, apply_overrides, parse, read_toml
+from elman.tasks.series import Forecaster, SeriesTask
+from elman.tasks.tag import Tag, TagModel
+from elman.tasks.task import Source, Task
+from elman.tasks.translate import Translate, Translator
+from elman.train.progress import Reporter
+from elman.train.recipe import Settings, apply_overrides, parse, read_toml
 
-TASKS: dict[str, ModuleType] = {"lm": language, "classify": classify, "tag": tag, "translate": translate}
-"""Each has `Recipe`, `Model`, `read_recipe`, `train` and `evaluate`, and a module `report` to show scores by."""
+TASKS: dict[str, Task[Any, Any]] = {
+    task.name: task for task in (Language(), Classify(), Tag(), Translate(), SeriesTask())
+}
+"""Every task by its name."""
 
-__all__ = ["LanguageModel", "TagModel", "TextClassifier", "Translator", "evaluate", "fit", "load"]
+__all__ = ["Forecaster", "LanguageModel", "TagModel", "TextClassifier", "Translator", "evaluate", "fit", "load"]
 
 Paths = Path | str | Iterable[Path | str]
+Given = Paths | Iterable[Any]
+"""Names of files and folders, or the records themselves: tuples, dicts, a data frame, a data set, any iterator."""
 
 
 def fit(
     task: str,
     recipe: Path | str | None = None,
     *,
-    out: Path | str,
-    train: Paths = (),
-    dev: Paths = (),
-    test: Paths = (),
+    out: Path | str | None = None,
+    train: Given = (),
+    dev: Given = (),
+    test: Given = (),
     settings: Settings = (),
+    start: Path | str | None = None,
     resume: bool = False,
     force: bool = False,
     data_dir: Path | str | None = None,
+    verbose: bool = True,
+    callbacks: Iterable[Callable[[dict[str, Any]], object]] = (),
     reporter: Reporter | None = None,
-) -> dict[str, Any]:
-    """Train, as `elman train` does; returns the report that stands in the folder's `metrics.json`.
+) -> Any:
+    """Train, as `elman train` does; returns the model, and on it what it scored: `model.report["dev"]["accuracy"]`.
 
     `recipe` is a file or the name of a recipe that comes with Elman; `settings` go over it: values by key, as
-    `{"model.hidden": 64}` or `{"model": {"hidden": 64}}`, or the command line's texts, `["model.hidden=64"]`. To
-    resume, the folder is enough.
+    `{"model.hidden": 64}` or `{"model": {"hidden": 64}}`, or the command line's texts, `["model.hidden=64"]`. The data
+    are names of files, or records in memory: `[("a fine film", "good"), ...]`. Without `out` nothing is kept on disk.
+    To resume, the folder is enough; with `settings={"train.epochs": 20}` a finished run goes on. `start` is a trained
+    model of the same task to begin with. Each of `callbacks` is called with every record of the log.
     """
     if resume and force:
         raise UserError("--resume goes on with a run and --force throws it away: give one of them")
-    chosen, reporter = find_task(task), reporter or Reporter()
-    files = {"train": full_names(train), "dev": full_names(dev), "test": full_names(test)}
-    named = {split: names for split, names in files.items() if names}
-    given = apply_overrides(apply_overrides({}, settings), {"data": named} if named else {})
+    if out is None:
+        if resume:
+            raise UserError("there is no run to resume: name its folder with out")
+        with TemporaryDirectory(prefix="elman-") as folder:
+            options: dict[str, Any] = {"train": train, "dev": dev, "test": test, "settings": settings, "start": start}
+            options |= {"verbose": verbose, "callbacks": callbacks, "reporter": reporter, "data_dir": data_dir}
+            return fit(task, recipe, out=folder, **options)
+    chosen, reporter = find_task(task), reporter or Reporter(quiet=not verbose)
+    reporter.callbacks = [*reporter.callbacks, *callbacks]
+    files, memory = _sorted_out({"train": train, "dev": dev, "test": test})
+    given = apply_overrides(apply_overrides({}, settings), {"data": files} if files else {})
+    if start is not None:
+        given = _started(chosen, start, given)
     saved = saved_recipe(Path(out), chosen.Recipe) if resume and recipe is None else None
     if resume and saved is None and recipe is None and not given:
         raise UserError(f"there is no run to resume in {out}")
@@ -59,71 +82,123 @@ def fit(
     if saved is not None:
         settled = parse(chosen.Recipe, apply_overrides(saved.model_dump(), given), where="the settings")
     else:
-        settled = chosen.read_recipe(recipe, given)
+        settled = load_recipe(chosen.Recipe, recipe, given)
         if (line := replaced(recipe, given)) is not None:
             reporter.say(line)
-    return train_in_memory(chosen, settled, Path(out), resume, force, data_dir, reporter)
+    report = train_in_memory(chosen, settled, Path(out), resume, force, data_dir, reporter, memory)
+    model = chosen.Model.load(out)
+    model.report = report
+    return model
+
+
+def _started(task: Task[Any, Any], start: Path | str, given: dict[str, Any]) -> dict[str, Any]:
+    """The settings with the network and the text of the model that a run starts from, where they do not say others."""
+    trained = read_config(Path(start), Config, task.name).recipe
+    own: dict[str, Any] = {section: trained[section] for section in ("model", "text") if section in trained}
+    return apply_overrides(apply_overrides(own, given), {"train.start": str(Path(start).absolute())})
+
+
+def _sorted_out(given: dict[str, Given]) -> tuple[dict[str, list[str]], dict[str, Source]]:
+    """The splits whose data are names of files, and those whose records are in memory."""
+    files: dict[str, list[str]] = {}
+    memory: dict[str, Source] = {}
+    for split, data in given.items():
+        if isinstance(data, Path | str):
+            files[split] = full_names(data)
+        elif isinstance(data, list | tuple) and not data:
+            continue
+        elif isinstance(data, list | tuple) and are_names(data):
+            files[split] = full_names(data)
+        else:
+            memory[split] = Source(objects=data, name=split)
+    return files, memory
 
 
 def train_in_memory(
-    task: ModuleType,
-    recipe: Section,
+    task: Task[Any, Any],
+    recipe: Any,
     out: Path,
     resume: bool,
     force: bool,
     data_dir: Path | str | None,
     reporter: Reporter | None,
-) -> dict[str, Any]:
+    memory: dict[str, Source] | None = None,
+) -> Report:
     """Run a task's training; a run that needs more memory than there is ends in a sentence."""
     where = Path(data_dir) if data_dir is not None else None
     smaller = "take a smaller batch (batch.size, batch.steps, batch.tokens), or a smaller model.hidden"
     with explain_out_of_memory(smaller, RunError):  # it has begun, and has written what it had
-        report = task.train(recipe, out, resume=resume, force=force, data_dir=where, reporter=reporter)
-    assert isinstance(report, dict)
-    return report
+        return training.train(
+            task, recipe, out, memory=memory, resume=resume, force=force, data_dir=where, reporter=reporter
+        )
 
 
-def load(folder: Path | str, task: str | None = None) -> Any:
+@overload
+def load(folder: Path | str, task: Literal["lm"], *, backend: Backend = "auto") -> LanguageModel: ...
+
+
+@overload
+def load(folder: Path | str, task: Literal["classify"], *, backend: Backend = "auto") -> TextClassifier: ...
+
+
+@overload
+def load(folder: Path | str, task: Literal["tag"], *, backend: Backend = "auto") -> TagModel: ...
+
+
+@overload
+def load(folder: Path | str, task: Literal["translate"], *, backend: Backend = "auto") -> Translator: ...
+
+
+@overload
+def load(folder: Path | str, task: Literal["series"], *, backend: Backend = "auto") -> Forecaster: ...
+
+
+@overload
+def load(folder: Path | str, task: str | None = None, *, backend: Backend = "auto") -> Any: ...
+
+
+def load(folder: Path | str, task: str | None = None, *, backend: Backend = "auto") -> Any:
     """The model in a folder, of whatever task or of the one that is asked for.
 
-    That is a `LanguageModel`, a `TextClassifier`, a `TagModel` or a `Translator`.
+    `backend` is what predicts: the compiled runtime where it can ("auto") or else not at all ("compiled"), or always
+    PyTorch ("torch").
     """
     config = read_config(Path(folder), Config, task)
     with explain_out_of_memory(f"{folder} is too large a model for this machine"):
-        return find_task(config.task, f"{folder} holds a model for the").Model.load(folder)
+        return find_task(config.task, f"{folder} holds a model for the").Model.load(folder, backend=backend)
 
 
 def evaluate(
     model: Any,
-    data: Paths,
+    data: Given,
     *,
     baselines: bool = True,
     data_dir: Path | str | None = None,
     settings: Settings = (),
-) -> dict[str, Any]:
+) -> Report:
     """Score a model, or that of a folder, as `elman evaluate` does: for each file its scores, and the baselines'.
 
     The files are read as those that the model learned from; `settings` say where they differ, as
-    `{"data.encoding": "latin-1"}`.
+    `{"data.encoding": "latin-1"}`. Records in memory are one set, called "data".
     """
-    found = load(model) if isinstance(model, Path | str) else model
+    model = load(model) if isinstance(model, Path | str) else model
+    task = TASKS[task_of(model)]
+    files, memory = _sorted_out({"data": data})
+    sets = task.sets([Path(name) for name in files.get("data", [])])
+    sources = {**{name: Source(paths) for name, paths in sets.items()}, **memory}
     where = Path(data_dir) if data_dir is not None else None
-    task = TASKS[task_of(found)]
-    report = task.evaluate(found, full_names(data), baselines=baselines, data_dir=where, settings=settings)
-    assert isinstance(report, dict)
-    return report
+    return training.evaluate(task, model, sources, baselines=baselines, data_dir=where, settings=settings)
 
 
 def task_of(model: Any) -> str:
     """The name of the task that a model was trained for."""
-    for name, module in TASKS.items():
-        if isinstance(model, module.Model):
-            return name
-    raise UserError(f"a {type(model).__name__} is no model of Elman's: give one, or its folder")
+    if not isinstance(model, Model):
+        raise UserError(f"a {type(model).__name__} is no model of Elman's: give one, or its folder")
+    return model.task
 
 
-def find_task(name: str, who: str = "there is no") -> ModuleType:
-    """The module of a task; `who` begins the sentence where there is no such task."""
+def find_task(name: str, who: str = "there is no") -> Task[Any, Any]:
+    """A task by its name; `who` begins the sentence where there is no such task."""
     if name not in TASKS:
         unknown = ", which this Elman does not know" if who != "there is no" else ""
         raise UserError(f"{who} task '{name}'{unknown}: {nearest(name, TASKS)}")
@@ -155,4 +230,5 @@ def _check_task(task: str, recipe: Path | str | None) -> None:
 def full_names(paths: Paths) -> list[str]:
     """Names that hold wherever a run is resumed from."""
     several = [paths] if isinstance(paths, Path | str) else list(paths)
-    return [str(Path(path).absolute()) for path in several]  # links that go in circles are told of when they are read
+    # Links that go in circles are told of when they are read; standard input stands nowhere.
+    return [str(path) if str(path) == "-" else str(Path(path).absolute()) for path in several]

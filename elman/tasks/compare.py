@@ -11,7 +11,8 @@ import math
 import re
 import statistics
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -19,12 +20,13 @@ from typing import Any
 
 from elman.errors import Interrupted, UserError
 from elman.files import write_aside, write_json, write_text
-from elman.tasks import find_task, recipe_task, train_in_memory
+from elman.metrics.metric import Metric
+from elman.tasks import TASKS, find_task, recipe_task, train_in_memory
 from elman.tasks.lock import locked
 from elman.tasks.recipes import find_recipe, lay_over, replaced
+from elman.tasks.report import Headline, Report
 from elman.tasks.run import finished_report, is_empty
-from elman.train import Reporter
-from elman.train.progress import duration
+from elman.train.progress import Reporter, duration
 from elman.train.recipe import (
     Section,
     Settings,
@@ -110,7 +112,7 @@ def compare(
         for entry in entries
         for seed in range(1, count + 1)
     ]
-    name = ""
+    headline: Headline | None = None
     with locked(out, (reporter or Reporter()).say):
         _check_out(out)
         write_text(
@@ -120,17 +122,31 @@ def compare(
             place = out / "runs" / folder_name({**entry.settings, "seed": seed})
             if show is not None:
                 show(f"run {number} of {len(plan)}: {_said(entry.settings)}, seed {seed}")
-            report = _report(task, chosen, place, force, data_dir, reporter)
-            name, score = headline(report)
-            entry.scores.append(score)
+            with _unmarked_if_never_begun(out):
+                report = _report(task, chosen, place, force, data_dir, reporter)
+            headline = report.headline()
+            entry.scores.append(headline.value)
             entry.seconds.append(_seconds(report))
             entry.parameters = int(report["parameters"])
         runs = [entry.to_dict() for entry in entries]
-        found = {"task": task, "score": name, "seeds": count, "varied": list(grid), "runs": runs}
+        assert headline is not None
+        named = {"score": headline.name, "metric": headline.metric.key}
+        found = {"task": task, **named, "seeds": count, "varied": list(grid), "runs": runs}
         write_json(out / "table.json", found)
         write_text(out / "table.md", markdown(found))
         draw(found, out / "plot.png")
     return found
+
+
+@contextmanager
+def _unmarked_if_never_begun(out: Path) -> Iterator[None]:
+    """Where the first run is refused, the folder is left as it was."""
+    try:
+        yield
+    except UserError:
+        if not (out / "runs").exists():
+            (out / MARK).unlink(missing_ok=True)
+        raise
 
 
 def read_vary(vary: Vary) -> dict[str, list[Any]]:
@@ -142,8 +158,8 @@ def read_vary(vary: Vary) -> dict[str, list[Any]]:
     if isinstance(vary, Mapping):
         return {key: _distinct([vary[key]] if isinstance(vary[key], str) else vary[key]) for key in vary}
     found: dict[str, list[Any]] = {}
-    for text in [vary] if isinstance(vary, str) else vary:
-        key, equals, values = text.partition("=")
+    for text in [vary] if isinstance(vary, str) else vary if isinstance(vary, Iterable) else [vary]:
+        key, equals, values = text.partition("=") if isinstance(text, str) else ("", "", "")
         if not equals or not key.strip() or not values.strip():
             raise UserError(f"'{text}' is nothing to compare: write section.key=value,value")
         try:
@@ -186,11 +202,11 @@ def _check_out(out: Path) -> None:
 
 def _report(
     task: str, recipe: Section, place: Path, force: bool, data_dir: Path | str | None, reporter: Reporter | None
-) -> dict[str, Any]:
+) -> Report:
     """The report of a run: read where it is finished, unless all is to be done again, else made."""
     report = None if force else finished_report(place, recipe)
     if report is not None:
-        return report
+        return Report(TASKS[task], report)
     try:
         return train_in_memory(find_task(task), recipe, place, not force, force, data_dir, reporter)
     except Interrupted as stop:
@@ -215,26 +231,6 @@ def shown_value(value: Any) -> str:
     return value if isinstance(value, str) else toml_value(value)
 
 
-def headline(report: Mapping[str, Any]) -> tuple[str, float]:
-    """The one score that runs are compared by, and its name: on the test set if there is one.
-
-    >>> headline({"dev": {"accuracy": 0.8}, "test": {"accuracy": 0.7}})
-    ('test accuracy', 0.7)
-    """
-    if "cross_validation" in report:
-        return "cross-validated accuracy", float(report["cross_validation"]["accuracy"]["mean"])
-    split = next((name for name in ("test", "dev") if name in report), None)
-    if split is None:
-        raise UserError("there is nothing to compare by: give the recipe data.test, or data.dev_fraction above 0")
-    scores, where = report[split], {"dev": "held-out", "test": "test"}[split]
-    if "spans" in scores:
-        return f"{where} span F1", float(scores["spans"]["f1"])
-    if "bleu" in scores:
-        return f"{where} BLEU", float(scores["bleu"])
-    name = "accuracy" if "accuracy" in scores else "perplexity"
-    return f"{where} {name}", float(scores[name])
-
-
 def _seconds(report: Mapping[str, Any]) -> float:
     folds = report.get("cross_validation", {}).get("seconds", 0.0)
     return float(report["run"]["seconds"] + folds)
@@ -254,31 +250,33 @@ def rows(found: Mapping[str, Any]) -> list[list[str]]:
 
 
 def shown_score(found: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
-    """A score with its spread; shares as percentages."""
-    factor, digits = _factor(found), 3 if found["score"].endswith("perplexity") else 2
-    mean, spread = factor * entry["mean"], factor * entry["spread"]
-    return f"{mean:.{digits}f} ± {spread:.{digits}f}" if found["seeds"] > 1 else f"{mean:.{digits}f}"
+    """A score with its spread."""
+    metric = _metric(found)
+    if found["seeds"] == 1:
+        return metric.shown(entry["mean"])
+    return metric.shown_with_spread(entry["mean"], entry["spread"])
 
 
-def _factor(found: Mapping[str, Any]) -> float:
-    """What makes a score of what the report has: perplexities and BLEU are as they are, shares become percentages."""
-    return 1.0 if found["score"].endswith(("perplexity", "BLEU")) else 100.0
+def _metric(found: Mapping[str, Any]) -> Metric:
+    """What the runs are compared by."""
+    return next(metric for metric in TASKS[found["task"]].headlines if metric.key == found["metric"])
 
 
 def best(found: Mapping[str, Any]) -> int:
     """The place of the best combination among the runs."""
-    means = [entry["mean"] for entry in found["runs"]]
-    return means.index(min(means) if found["score"].endswith("perplexity") else max(means))
+    worse = [_metric(found).worse(entry["mean"]) for entry in found["runs"]]
+    return worse.index(min(worse))
 
 
 def markdown(found: Mapping[str, Any]) -> str:
     """The table as Markdown, the best score in bold.
 
     >>> entry = {"settings": {"model.cell": "gru"}, "mean": 0.9, "spread": 0.01, "parameters": 1000, "seconds": 5}
-    >>> print(markdown({"varied": ["model.cell"], "score": "test accuracy", "seeds": 3, "runs": [entry]}))
+    >>> about = {"task": "classify", "score": "test accuracy", "metric": "accuracy", "seeds": 3}
+    >>> print(markdown({"varied": ["model.cell"], **about, "runs": [entry]}))
     | model.cell | test accuracy (mean ± spread) | parameters | time |
     |---|---|---|---|
-    | gru | **90.00 ± 1.00** | 1,000 | 5 s |
+    | gru | **90.00 ± 1.00 %** | 1,000 | 5 s |
     <BLANKLINE>
     """
     heading, *lines = rows(found)
@@ -292,7 +290,7 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
     from matplotlib.figure import Figure  # slow to import, and only needed here
 
     runs, keys = found["runs"], found["varied"]
-    factor = _factor(found)
+    metric = _metric(found)
     along = next((key for key in keys if all(_number(run["settings"][key]) is not None for run in runs)), None)
     lines: dict[str, list[Mapping[str, Any]]] = {}
     for run in runs:
@@ -301,7 +299,7 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
     for label, members in lines.items():
-        means, spreads = ([factor * run[what] for run in members] for what in ("mean", "spread"))
+        means, spreads = ([metric.scaled(run[what]) for run in members] for what in ("mean", "spread"))
         if along is None:
             axes.errorbar([label], means, spreads, fmt="o", capsize=4)
         else:
@@ -315,7 +313,7 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
         axes.set_xlabel(along)
         if len(lines) > 1:
             axes.legend(frameon=False)
-    axes.set_ylabel(found["score"] + (" (%)" if factor > 1 else ""))
+    axes.set_ylabel(found["score"] + (" (%)" if metric.percent else ""))
     axes.spines[["top", "right"]].set_visible(False)
     with write_aside(path) as aside:
         figure.savefig(aside, format="png", dpi=120)

@@ -5,8 +5,8 @@ from pathlib import Path
 from elman.errors import UserError
 from elman.files import read_text, reading, write_bytes, writing
 from elman.tasks import load
-from elman.tasks.card import renamed
 from elman.tasks.recipes import without_files
+from elman.tasks.report import renamed
 from elman.tasks.run import MODEL_FILES
 
 ROUNDED = (
@@ -26,7 +26,7 @@ def export(model: Path | str, out: Path | str, *, int8: bool = False) -> Path:
             raise UserError(f"{out} is there already: name a new folder with --out")
         loaded = load(source)
         chosen = loaded.to_int8() if int8 else loaded
-        chosen.recipe = without_files(chosen.recipe)
+        chosen.config = chosen.config.model_copy(update={"recipe": without_files(chosen.recipe)})
         beside = _files_beside(source, out, int8)  # all is read before anything is written
         out.mkdir(parents=True, exist_ok=True)
     for name, content in beside.items():

@@ -1,27 +1,23 @@
 """A model is a folder: config.json, model.safetensors, tokenizer.json, metrics.json, README.md. Nothing is pickled."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
-import torch
 from pydantic import Field
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-from torch import Tensor, nn
 
 from elman import __version__
-from elman.errors import UserError, is_out_of_memory
-from elman.files import Stored, checked, read_json, reading, write_aside, write_json
-from elman.runtime.quantise import SCALE, Arrays, dequantise, quantised
-from elman.runtime.weights import Weights
+from elman.errors import UserError
+from elman.files import Stored, checked, read_json, reading, write_json, write_text
+from elman.runtime.quantise import SCALE, Arrays, quantised
+from elman.runtime.weights import Shapes, check_array, names_of, write_arrays
 from elman.tasks.memory import sketch
 
-FORMAT_VERSION = 1
+if TYPE_CHECKING:
+    from torch import nn
 
-N = TypeVar("N", bound=nn.Module)
+FORMAT_VERSION = 1
 
 
 class Vocabulary(Protocol):
@@ -36,19 +32,19 @@ class Vocabulary(Protocol):
         ...
 
 
-def write_model(folder: Path, task: str, config: dict[str, Any], weights: dict[str, Tensor], text: Vocabulary) -> None:
+def write_model(folder: Path, task: str, config: "Config", weights: Arrays, vocabulary: Vocabulary | None) -> None:
     """Write the parts that `elman.load` needs; the weights last, so that a model with weights is whole."""
-    tokenizer_json = text.to_json()
-    path = folder / "tokenizer.json"
-    if not path.exists() or path.read_bytes() != tokenizer_json.encode():
-        text.save(path)
+    if vocabulary is not None:
+        write_changed(folder / "tokenizer.json", vocabulary.to_json())
     heading = {"format_version": FORMAT_VERSION, "elman_version": __version__, "task": task}
-    write_json(folder / "config.json", {**heading, **config})
-    with write_aside(folder / "model.safetensors") as aside:
-        try:
-            save_file({name: tensor.contiguous() for name, tensor in sorted(weights.items())}, aside)
-        except SafetensorError as error:  # how the library tells of a full disk
-            raise OSError(str(error)) from error
+    write_json(folder / "config.json", heading | config.model_dump(mode="json", exclude=set(heading)))
+    write_arrays(folder, weights)
+
+
+def write_changed(path: Path, text: str) -> None:
+    """Write a file whose content is mostly there already."""
+    if not path.exists() or path.read_bytes() != text.encode():
+        write_text(path, text)
 
 
 class Config(Stored):
@@ -56,9 +52,15 @@ class Config(Stored):
 
     format_version: int = Field(ge=1)
     elman_version: str = "unknown"
-    task: str
+    task: str = Field(max_length=100)
     recipe: dict[str, Any] = Field(default_factory=dict)
     """What the model was trained by."""
+
+    @classmethod
+    def new(cls, task: str, recipe: Any, **parts: Any) -> Self:
+        """The config of a model that is being trained by a recipe."""
+        trained_by = recipe.model_dump(mode="json")
+        return cls(format_version=FORMAT_VERSION, elman_version=__version__, task=task, recipe=trained_by, **parts)
 
 
 C = TypeVar("C", bound=Config)
@@ -82,63 +84,9 @@ def read_config(folder: Path, kind: type[C], task: str | None = None) -> C:
     return checked(kind, value, str(path))
 
 
-def read_weights(folder: Path) -> dict[str, Tensor]:
-    """The tensors of a model folder."""
-    with _weights_file(folder) as file:
-        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-
-
-def read_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
-    """The shapes of a folder's tensors, by the header of their file alone."""
-    with _weights_file(folder) as file:
-        return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-
-
-@contextmanager
-def _weights_file(folder: Path) -> Iterator[Any]:
-    path = folder / "model.safetensors"
-    missing = f"{folder} has no model.safetensors: the model was never saved, or only half copied"
-    try:
-        with reading(path, missing):
-            with path.open("rb"):  # the library takes every file that it cannot open for one that is not there
-                pass
-            with safe_open(path, framework="pt") as file:
-                yield file
-    except (SafetensorError, ValueError, TypeError, AttributeError, RuntimeError) as error:
-        if is_out_of_memory(error):  # the file is whole, and too large
-            raise
-        reason = str(error).strip().splitlines()[0]
-        raise UserError(f"{path} is damaged or truncated ({reason}): copy it again, or train anew") from None
-
-
-def load_network(make: Callable[[], N], folder: Path) -> tuple[N, Arrays | None]:
-    """The network that a folder's config describes, filled with the folder's weights; those in int8 as they are too.
-
-    A config can ask for any size: that it is the size of the weights is seen before any memory is taken.
-    """
-    found = {name: shape for name, shape in read_shapes(folder).items() if not name.endswith(SCALE)}
-    try:
-        pattern = sketch(make)
-    except ValueError as error:  # parts that do not go together
-        raise UserError(f"{folder / 'config.json'} is damaged: 'model' describes no network: {error}") from None
-    if pattern is None:
-        raise UserError(f"{folder / 'config.json'} is damaged: 'model' has sizes that no machine has room for")
-    check_shapes(pattern, found, folder)
-    network = make().eval()
-    return network, take_weights(network, arrays_of(folder), folder)
-
-
-def arrays_of(folder: Path) -> dict[str, np.ndarray]:
-    """The weights of a model folder."""
-    try:
-        return {name: tensor.numpy() for name, tensor in read_weights(folder).items()}
-    except TypeError as error:  # a type of numbers that NumPy has not
-        raise UserError(f"{folder / 'model.safetensors'} is damaged ({error}): copy it again, or train anew") from None
-
-
-def check_shapes(network: nn.Module, found: Mapping[str, tuple[int, ...]], folder: Path | str) -> None:
-    """Refuse weights that are not those of the network, by name or by shape."""
-    expected = {name: tuple(tensor.shape) for name, tensor in weights_of(network).items()}
+def check_weights(arrays: Arrays, expected: Shapes, folder: Path | str) -> None:
+    """Refuse weights that are not those that a network should have, by name or by shape."""
+    found = {name: array.shape for name, array in arrays.items() if not name.endswith(SCALE)}
     for name in sorted(found.keys() | expected.keys()):
         if found.get(name) != expected.get(name):
             there = f"is {_shape(found[name])}" if name in found else "is missing"
@@ -147,35 +95,35 @@ def check_shapes(network: nn.Module, found: Mapping[str, tuple[int, ...]], folde
                 f"the weights in {folder} do not fit its config.json ('model'), or its tokenizer.json: "
                 f"'{name}' {there} and {wanted}"
             )
+    if quantised(arrays):
+        try:
+            for name, shape in expected.items():
+                check_array(arrays, name, shape, flags=arrays[name].dtype == np.bool_)
+        except UserError as error:
+            raise UserError(f"{folder}/model.safetensors: {error}") from None
+
+
+def shapes_of(make: "Callable[[], nn.Module]", folder: Path | str) -> Shapes:
+    """The shapes of the weights of the network that `make` makes; no memory is taken, as a config can ask for any."""
+    try:
+        pattern = sketch(make)
+    except ValueError as error:  # parts that do not go together
+        raise UserError(f"{folder}/config.json is damaged: 'model' describes no network: {error}") from None
+    if pattern is None:
+        raise UserError(f"{folder}/config.json is damaged: 'model' has sizes that no machine has room for")
+    kept = pattern.state_dict()
+    return {name: tuple(kept[name].shape) for name in names_of(pattern)}
 
 
 def _shape(shape: tuple[int, ...]) -> str:
     return " x ".join(map(str, shape)) or "a single number"
 
 
-def weights_of(network: nn.Module) -> dict[str, Tensor]:
-    """Every parameter and kept buffer once: a matrix that is tied has one name here."""
+def fill(network: "nn.Module", weights: Arrays) -> None:
+    """Put weights into a network that they were checked for."""
+    import torch
+
     kept = network.state_dict()
-    names = [name for name, _ in (*network.named_parameters(), *network.named_buffers()) if name in kept]
-    return {name: kept[name] for name in names}
-
-
-def take_weights(network: nn.Module, arrays: Arrays, folder: Path) -> Arrays | None:
-    """Fill `network` with weights that were read from a folder; those in int8 are given back too."""
-    if not quantised(arrays):
-        fill(network, arrays, folder)
-        return None
-    try:
-        Weights(network, arrays)  # which checks them
-    except UserError as error:
-        raise UserError(f"{folder / 'model.safetensors'}: {error}") from None
-    fill(network, dequantise(arrays), folder)
-    return arrays
-
-
-def fill(network: nn.Module, weights: Mapping[str, np.ndarray], folder: Path | str) -> None:
-    """Fill `network` with weights that were read from a folder; every name and shape must match."""
-    check_shapes(network, {name: array.shape for name, array in weights.items()}, folder)
     with torch.no_grad():
-        for name, tensor in weights_of(network).items():
-            tensor.copy_(torch.from_numpy(weights[name]))
+        for name in names_of(network):
+            kept[name].copy_(torch.from_numpy(weights[name]))

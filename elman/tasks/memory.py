@@ -4,15 +4,16 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import torch
 from pydantic import BaseModel
-from torch import nn
 
 from elman.errors import ElmanError, UserError, is_out_of_memory
 
-N = TypeVar("N", bound=nn.Module)
+if TYPE_CHECKING:
+    from torch import nn
+
+N = TypeVar("N", bound="nn.Module")
 
 TRAINED = 2
 """How often a weight is held, at least, while it is trained: itself and its gradient. Adam takes two more."""
@@ -20,20 +21,23 @@ LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.
 """Where Linux says how much memory a container may have, in the newer and the older form."""
 
 
-def build(make: Callable[[], N], settings: BaseModel, *, trained: bool = True) -> N:
+def built(make: Callable[[], N], settings: BaseModel, *, trained: bool = True) -> N:
     """What `make` makes, unless it is too large for this machine's memory; `settings` are those of the recipe's model.
 
     One that is to be trained (`trained`) needs several times what its weights take.
 
+    >>> from torch import nn
     >>> class Tiny(BaseModel):
     ...     hidden: int
-    >>> build(lambda: nn.Linear(2, 3), Tiny(hidden=3)).weight.shape
+    >>> built(lambda: nn.Linear(2, 3), Tiny(hidden=3)).weight.shape
     torch.Size([3, 2])
-    >>> build(lambda: nn.Linear(10**7, 10**7), Tiny(hidden=10**7))
+    >>> built(lambda: nn.Linear(10**7, 10**7), Tiny(hidden=10**7))
     Traceback (most recent call last):
     elman.errors.UserError: training the network would take 800 TB, and there is memory for ...: take a smaller \
 model.hidden, which is 10000000
     """
+    import torch
+
     if torch.get_default_device().type == "meta":  # only its shapes are asked for
         return make()
     size, here = network_bytes(make), machine_bytes()
@@ -46,7 +50,7 @@ model.hidden, which is 10000000
         return make()
 
 
-def network_bytes(make: Callable[[], nn.Module]) -> int | None:
+def network_bytes(make: "Callable[[], nn.Module]") -> int | None:
     """The size of a network that is not made; None where it is beyond counting."""
     network = sketch(make)
     return None if network is None else sum(tensor.nbytes for tensor in network.state_dict().values())
@@ -54,6 +58,8 @@ def network_bytes(make: Callable[[], nn.Module]) -> int | None:
 
 def sketch(make: Callable[[], N]) -> N | None:
     """A network whose tensors have shapes and no numbers, so that no memory is taken; None where not even that goes."""
+    import torch
+
     try:
         with torch.device("meta"):
             return make()
@@ -82,6 +88,7 @@ def machine_bytes() -> int | None:
 def explain_out_of_memory(what_to_do: str, error: type[ElmanError] = UserError) -> Iterator[None]:
     """Where there is not enough memory, one sentence that ends in what to do.
 
+    >>> import torch
     >>> with explain_out_of_memory("take a smaller batch.size"):
     ...     _ = torch.empty(10**14)
     Traceback (most recent call last):

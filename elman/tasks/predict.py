@@ -1,25 +1,20 @@
-"""What `elman predict` and a model have to say to each other, whatever the task.
+"""What `elman predict` and a model have to say to each other, whatever the task."""
 
-A model that predicts has
-
-    def predict_lines(self, lines: Iterable[str], options: PredictOptions) -> Iterator[str]: ...
-
-It makes records of the lines (one a line, or as many lines as its format takes), gives back one or more lines for
-each record in the order in which they came, and holds no more than `options.window` records at a time. A record that
-cannot be used goes to `options.bad`, which raises its error or counts and reports it.
-"""
-
+import glob
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any
 
-from elman.errors import UserError, nearest
-from elman.records.lines import BadLines, OnError
-from elman.records.tables import table_kind
+from elman.errors import UserError
+from elman.records.lines import BadLines, StreamLines, read_lines
+from elman.records.paths import expand, standard_input
+from elman.records.places import Place
 
-F = TypeVar("F")
+LOOKS_LIKE_A_FILE = re.compile(r"\S*[/\\]\S*|\S+\.(csv|tsv|txt|jsonl?|ndjson|conllu?|gz|md)")
 
 
 @dataclass(frozen=True)
@@ -36,59 +31,84 @@ class PredictOptions:
     """One JSON object a record, in place of text for people and other programs."""
     colour: bool = False
     """The output goes to a terminal that shows colours."""
-    search: dict[str, Any] = field(default_factory=dict)
-    """What a translator is asked for, by the names of its options; empty for other models."""
+    asked: dict[str, Any] = field(default_factory=dict)
+    """What is asked of the predictions, by the names of the task's options."""
     bad: BadLines = field(default_factory=BadLines)
     say: Callable[[str], None] = field(default=lambda sentence: None)
     """Tells the user something that is no error."""
     window: int = 4096
-
-    def format_among(self, known: Mapping[str, F], what: str) -> F | None:
-        """The one of the `known` formats in which the records are written; None where nothing tells.
-
-        >>> PredictOptions(where=Path("a.CSV.gz")).format_among({"csv": "table", "txt": "lines"}, "texts")
-        'table'
-        """
-        if self.format is not None and self.format not in known:
-            raise UserError(f"there is no format {self.format!r} for {what}: {nearest(self.format, known)}")
-        ending = (table_kind(self.where) or self.where.suffix.lower()).removeprefix(".")
-        return known.get(self.format or ending)
+    """Records held in memory at a time."""
+    more: Callable[[], bool] | None = None
+    """Whether the next line is there already, where lines come as they are made: then nobody waits for others."""
 
 
-@runtime_checkable
-class Predictor(Protocol):
-    """A model that `elman predict` can use."""
+def read_texts(reader: Any, lines: Iterable[str], options: PredictOptions) -> Iterator[Any]:
+    """The records in lines, as the options say that they are written, else as those that the model learned from."""
+    column = int(options.column) if options.column is not None and options.column.isdecimal() else options.column
+    told: dict[str, Any] = {"format": options.format, "column": column, "live": options.more is not None}
+    return iter(reader.lines(lines, options.where, options.bad, **told))
 
-    def predict_lines(self, lines: Iterable[str], options: PredictOptions) -> Iterator[str]:
-        """The lines to print for the records in `lines`."""
+
+def heading(where: Place | None, text: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What the JSON of every prediction begins with: the fields beside the text are kept."""
+    return {**fields, **({} if where is None else {"line": where.line}), "text": text}
 
 
-def trained_with(recipe: Any, key: str) -> str | None:
-    """What the data section of a model's recipe says, None where it says nothing.
+@dataclass(frozen=True)
+class Input:
+    """Something to predict for: a file, standard input, or a text."""
 
-    >>> trained_with({"data": {"text_column": "review"}}, "text_column"), trained_with({}, "text_column")
-    ('review', None)
+    where: Path
+    read: Callable[[BadLines], Iterable[str]]
+    path: Path | None = None
+    more: Callable[[], bool] | None = None
+
+    def lines(self, bad: BadLines) -> Iterator[str]:
+        """Its lines."""
+        return iter(self.read(bad))
+
+
+def are_names(given: Sequence[Any]) -> bool:
+    """Whether texts are names of files, and not records themselves.
+
+    >>> are_names(["a.csv", "b.csv"]), are_names(["The cat sat.", "A dog ran."]), are_names([("a", "b")])
+    (True, False, False)
     """
-    data = recipe.get("data") if isinstance(recipe, dict) else None
-    value = data.get(key) if isinstance(data, dict) else None
-    return None if value is None else str(value)
+    if not all(isinstance(one, str | Path) for one in given):
+        return False
+    return any(isinstance(one, Path) or LOOKS_LIKE_A_FILE.fullmatch(one) or _is_file(one) for one in given)
 
 
-class BadRecords(BadLines):
-    """Counts and reports a line once, however much is wrong with it: one that cannot be decoded is empty as well.
+def _is_file(name: str) -> bool:
+    try:
+        return name == "-" or Path(name).exists()
+    except (OSError, ValueError):  # too long for a name, or no name at all
+        return False
 
-    >>> bad = BadRecords("skip", print)
-    >>> bad(UserError("a.txt:7 is not utf-8")), bad(UserError("a.txt:7 has an empty text")), bad.count
-    a.txt:7 is not utf-8
-    (None, None, 1)
-    """
 
-    def __init__(self, on_error: OnError = "fail", report: Callable[[str], None] | None = None) -> None:
-        super().__init__(on_error, report)
-        self._last = ""
+def inputs(given: Sequence[str], encoding: str) -> Iterator[Input]:
+    """What arguments of `elman predict` stand for: standard input, files, folders, patterns, else a text itself."""
+    for name in given:
+        if name == "-":
+            yield _standard_input(encoding)
+        elif _is_file(name) or (glob.has_magic(name) and " " not in name):
+            for path in expand(name):
+                yield Input(path, partial(read_lines, path, encoding, option="--encoding "), path)
+        elif LOOKS_LIKE_A_FILE.fullmatch(name):
+            raise UserError(f"no such file: {name}; check the name (a text with such a name is given by a pipe)")
+        else:
+            yield Input(Path("the text"), partial(_itself, name))
 
-    def __call__(self, error: UserError) -> None:
-        place = re.match(r".*?:\d+\b", str(error))
-        if place is None or place.group() != self._last:
-            super().__call__(error)
-        self._last = place.group() if place is not None else ""
+
+def _itself(text: str, bad: BadLines) -> list[str]:
+    return [text]
+
+
+def _standard_input(encoding: str) -> Input:
+    streams: list[StreamLines] = []
+
+    def read(bad: BadLines) -> Iterable[str]:
+        streams.append(StreamLines(standard_input(), Path("-"), encoding, bad, "--encoding "))
+        return streams[0]
+
+    return Input(Path("-"), read, more=lambda: streams[0].more() if streams else not sys.stdin.isatty())

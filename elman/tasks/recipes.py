@@ -112,9 +112,10 @@ def without_files(recipe: Mapping[str, Any]) -> dict[str, Any]:
     data, text = kept.get("data"), kept.get("text")
     if isinstance(data, dict):
         kept["data"] = {key: value for key, value in data.items() if key not in ("train", "dev", "test")}
-    for key in ("vectors", "same_as"):  # that there was one is part of what the model is
-        if isinstance(text, dict) and isinstance(text.get(key), str):
-            text[key] = Path(text[key]).name
+    # That there was one is part of what the model is.
+    for section, key in ((text, "vectors"), (text, "same_as"), (kept.get("train"), "start")):
+        if isinstance(section, dict) and isinstance(section.get(key), str):
+            section[key] = Path(section[key]).name
     return kept
 
 

@@ -10,14 +10,18 @@ from elman.errors import UserError
 from elman.files import check_new_folder, write_text
 from elman.tasks.folder import Vocabulary
 from elman.tasks.lock import LOCK, locked
-from elman.train import Trainer
 from elman.train.length import with_length_of
 from elman.train.recipe import Section, differences, parse, read_toml, to_toml
 
 MODEL_FILES = ("config.json", "tokenizer.json", "lexicon.json", "model.safetensors", "metrics.json", "README.md")
-RUN_FILES = (*MODEL_FILES, "recipe.toml", "log.jsonl", "curves.png", "confusion.png")
+RUN_FILES = (*MODEL_FILES, "recipe.toml", "log.jsonl", "curves.png", "confusion.png", "forecast.png")
 STATE = "checkpoint/state.safetensors"
 HEADING = "# The settings of the run in this folder, as Elman wrote them."
+
+MAY_CHANGE = tuple(
+    f"train.{key}:" for key in ("epochs", "steps", "patience", "checkpoint_seconds", "log_every", "threads")
+)
+"""What a run that goes on may be told anew: how long it is, and what does not change what it learns."""
 
 R = TypeVar("R", bound=Section)
 
@@ -72,7 +76,7 @@ def check_folder(out: Path, recipe: Section, *, resume: bool, force: bool) -> bo
         raise UserError(f"{out} is not empty and holds no run of Elman's: name another folder with --out")
     if resume:
         changed = differences(old, with_length_of(recipe, old)) if old is not None else []
-        if changed:
+        if changed := [change for change in changed if not change.startswith(MAY_CHANGE)]:
             raise UserError(
                 f"the run in {out} was begun with another recipe ({', '.join(changed[:3])}) and can only go on as it "
                 "began: give --resume without settings, or start over with --force"
@@ -92,6 +96,11 @@ def prepare_folder(out: Path, recipe: Section) -> None:
     """A folder for a new run, with its recipe; the old one that may be in it is removed."""
     if is_run(out):
         clear_run(out)
+    write_recipe(out, recipe)
+
+
+def write_recipe(out: Path, recipe: Section) -> None:
+    """Write recipe.toml."""
     write_text(out / "recipe.toml", f"{HEADING}\n{to_toml(recipe)}")
 
 
@@ -112,20 +121,12 @@ def remove_leftovers(out: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def open_folder(out: Path, recipe: Section, vocabulary: Vocabulary, *, resume: bool) -> None:
+def open_folder(out: Path, recipe: Section, vocabulary: Vocabulary | None, *, resume: bool) -> None:
     """Make the folder ready: for a new run with its recipe and vocabulary, else as a kill may have left it."""
     if resume:
         remove_leftovers(out)
+        write_recipe(out, recipe)
     else:
         prepare_folder(out, recipe)
-        vocabulary.save(out / "tokenizer.json")
-
-
-def run_facts(trainer: Trainer) -> dict[str, float]:
-    """What a report says of the run."""
-    return {
-        "seconds": trainer.seconds,
-        "steps": trainer.step,
-        "epochs": trainer.batches.progress,
-        f"{trainer.task.unit}_per_second": trainer.tokens / max(trainer.seconds, 1e-9),
-    }
+        if vocabulary is not None:
+            vocabulary.save(out / "tokenizer.json")

@@ -3,21 +3,20 @@
     speller = Speller.fit(words, prefixes=(2,), suffixes=(2, 3))
     spelled = speller(["the", "cat", "the"])         # words 0 1 0: two distinct ones
 
-A word is looked into once: what was found is kept for the next time that it comes.
+The parts of a word are made once, and kept for the next time that it comes.
 """
 
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from pydantic import Field
-from torch import Tensor
 
 from elman.errors import UserError
 from elman.files import Stored, checked, read_json, write_text
@@ -26,21 +25,22 @@ from elman.text.vocabulary import StoredVocabulary, Vocabulary
 VERSION = 1
 CASES = ("lower", "title", "upper", "mixed", "number", "with digits", "symbols")
 DIGITS = re.compile(r"\d")
+Ints = NDArray[np.int64]
 KEPT = 1 << 17  # words kept at most: a text without end must not end up in memory
 
 
 class Spelled(NamedTuple):
     """N tokens by the W distinct words among them, whose characters need be computed on once only."""
 
-    words: Tensor
+    words: Ints
     """N: which of the distinct words each token is."""
-    ids: Tensor
+    ids: Ints
     """W: ids of the words."""
-    characters: Tensor
+    characters: Ints
     """W x C: ids of their characters, 0 behind the last."""
-    lengths: Tensor
+    lengths: Ints
     """W: how many characters each has."""
-    features: Tensor
+    features: Ints
     """W x F: case, prefixes, suffixes, an id each."""
 
 
@@ -92,6 +92,10 @@ class Speller:
         self._known = _Known(self)
         self._lock = Lock()
 
+    def __reduce__(self) -> Any:
+        made_of = (self.words, self.characters, self.prefixes, self.suffixes)
+        return partial(type(self), lowercase=self.lowercase, longest=self.longest), made_of
+
     @classmethod
     def fit(
         cls,
@@ -110,7 +114,7 @@ class Speller:
     ) -> "Speller":
         """Count the parts of the words of a training set.
 
-        `prefixes` and `suffixes` are the lengths of those looked at; a part that occurs less often than its `..._count`
+        `prefixes` and `suffixes` are their lengths; a part that occurs less often than its `..._count`
         is unknown. `extra` are words that have an id in any case: those with pre-trained vectors.
         """
         written = list(tokens)
@@ -139,8 +143,7 @@ class Speller:
             rows = np.fromiter(map(known.__getitem__, numbers), np.int64, len(numbers))
             lengths = known.lengths[rows]
             characters = known.characters[rows, : lengths.max(initial=0)]
-            found = (words, known.ids[rows], characters, lengths, known.features[rows])
-        return Spelled(*map(torch.from_numpy, found))
+            return Spelled(words, known.ids[rows], characters, lengths, known.features[rows])
 
     @property
     def feature_counts(self) -> list[int]:
@@ -156,7 +159,7 @@ class Speller:
         return self.words.id(token.lower() if self.lowercase else token)
 
     def character_ids(self, token: str) -> list[int]:
-        """The ids of a token's characters; none where characters are not looked at."""
+        """The ids of a token's characters; none where words are not spelled."""
         if self.characters is None:
             return []
         if len(token) > self.longest:
@@ -231,16 +234,16 @@ class _Stored(Stored):
 
 
 class _Known(dict[str, int]):
-    """The words looked into so far: each has a row in the tables, which grow as words come."""
+    """The words met so far: each has a row in the tables, which grow as words come."""
 
     def __init__(self, speller: Speller, rows: int = 256) -> None:
         super().__init__()
         self.speller = speller
         width = min(speller.longest, 32) if speller.characters is not None else 0
-        self.ids: NDArray[np.int64] = np.zeros(rows, np.int64)
-        self.lengths: NDArray[np.int64] = np.zeros(rows, np.int64)
-        self.characters: NDArray[np.int64] = np.zeros((rows, width), np.int64)
-        self.features: NDArray[np.int64] = np.zeros((rows, len(speller.feature_counts)), np.int64)
+        self.ids: Ints = np.zeros(rows, np.int64)
+        self.lengths: Ints = np.zeros(rows, np.int64)
+        self.characters: Ints = np.zeros((rows, width), np.int64)
+        self.features: Ints = np.zeros((rows, len(speller.feature_counts)), np.int64)
 
     def __missing__(self, word: str) -> int:
         row = len(self)

@@ -6,19 +6,20 @@ may be encoded line by line.
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import tokenizers
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
-from tokenizers import models, pre_tokenizers, trainers
 
 from elman.errors import UserError
 from elman.files import Stored
 from elman.text.bytelevel import BytePieces
 from elman.text.settings import SUBWORD_SIZE, TokenizerSettings
 from elman.text.tokenizer import normaliser, special_counts
+
+if TYPE_CHECKING:
+    import tokenizers
 
 # A word with the blank before it, a number, a run of signs, one line end, or a run of blanks.
 UNIT = r" ?[\p{L}\p{M}]+| ?\p{N}+| ?[^\s\p{L}\p{M}\p{N}]+|\n|[^\S\n]+(?!\S)|[^\S\n]+"
@@ -37,6 +38,8 @@ class SubwordTokenizer(BytePieces):
     """
 
     def __init__(self, settings: TokenizerSettings, model: str, order: list[int], counts: ArrayLike) -> None:
+        import tokenizers  # which takes as long to import as some answers take
+
         self._library = tokenizers.Tokenizer.from_str(model)
         self._model = model
         self._order = order
@@ -87,7 +90,10 @@ class _Stored(Stored):
     library: dict[str, Any] = Field(alias="model")
 
 
-def _train(settings: TokenizerSettings, chunks: Iterator[str]) -> tokenizers.Tokenizer:
+def _train(settings: TokenizerSettings, chunks: Iterator[str]) -> "tokenizers.Tokenizer":
+    import tokenizers
+    from tokenizers import models, pre_tokenizers, trainers
+
     options: dict[str, Any] = {
         "vocab_size": (settings.size or SUBWORD_SIZE) - len(settings.special_tokens),
         "initial_alphabet": pre_tokenizers.ByteLevel.alphabet(),
@@ -117,7 +123,7 @@ def _train(settings: TokenizerSettings, chunks: Iterator[str]) -> tokenizers.Tok
     return library
 
 
-def _library_ids(library: tokenizers.Tokenizer, text: str) -> NDArray[np.int64]:
+def _library_ids(library: "tokenizers.Tokenizer", text: str) -> NDArray[np.int64]:
     found = [np.array(library.encode(chunk).ids, dtype=np.int64) for chunk in _chunks(text)]
     return np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
 

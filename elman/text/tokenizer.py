@@ -4,6 +4,7 @@ import json
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self, cast
@@ -157,7 +158,7 @@ def id_list(ids: ArrayLike, size: int) -> list[int]:
 
 
 def by_frequency(counts: Iterable[tuple[Any, int]], settings: TokenizerSettings) -> tuple[list[Any], list[int], int]:
-    """Units in order of falling count within `min_count` and `size`; their counts; how much was left over.
+    """Units in order of falling count within `min_count` and `size`; their counts; the count of all others.
 
     Equal counts stand in the order of the units themselves, so that a vocabulary does not depend on chance.
     """
@@ -182,13 +183,12 @@ def special_counts(settings: TokenizerSettings, unk: int, eos: int) -> list[int]
 
 def normaliser(settings: TokenizerSettings) -> Callable[[str], str]:
     """What is done to every text before it is cut: Unicode normal form, lower case."""
-    form, lowercase = settings.normalise, settings.lowercase
+    return partial(_normalised, settings.normalise, settings.lowercase)  # which can be pickled
 
-    def ready(text: str) -> str:
-        if not isinstance(text, str):
-            raise TypeError(f"a text is a str, not a {type(text).__name__}")
-        if form != "none":
-            text = unicodedata.normalize(form, text)
-        return text.lower() if lowercase else text
 
-    return ready
+def _normalised(form: Any, lowercase: bool, text: str) -> str:
+    if not isinstance(text, str):
+        raise TypeError(f"a text is a str, not a {type(text).__name__}")
+    if form != "none":
+        text = unicodedata.normalize(form, text)
+    return text.lower() if lowercase else text

@@ -1,5 +1,6 @@
-"""One id for each word that stands between blanks, and `<eos>` for each line end."""
+"""One id for each word that stands between blanks, and `<eos>` for each line end; what a word of running text is."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from itertools import repeat
@@ -11,6 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from elman.files import Stored
 from elman.text.settings import EOS, UNK, TokenizerSettings
 from elman.text.tokenizer import TextStream, Tokenizer, by_frequency, normaliser, special_counts
+
+TOKEN = re.compile(r"\w+|[^\w\s]")
+"""A word of a running text, as taggers cut it: a run of letters and digits, or one other character."""
 
 
 class WordTokenizer(Tokenizer):

@@ -1,41 +1,46 @@
 """`log.jsonl`: one JSON record a line for each logged step and evaluation, and the curves drawn from it."""
 
 import json
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from elman.errors import UserError
 from elman.files import write_aside, write_text, writing
 
+Callback = Callable[[dict[str, Any]], object]
+Tracker = tuple[Callback, Callable[[], object]]
+
 
 class RunLog:
-    """Appends records to a run's log; TensorBoard gets them too where the recipe asks for it."""
+    """Appends records to a run's log, and tells whoever else wants to know: some of `TRACKERS`, and callbacks."""
 
-    def __init__(self, folder: Path, tensorboard: bool = False) -> None:
-        self.path = folder / "log.jsonl"
-        self._folder = folder / "tensorboard" if tensorboard else None
-        self._board: Any = None
+    def __init__(self, folder: Path, track: Sequence[str] = (), callbacks: Sequence[Callback] = ()) -> None:
+        self.path, self._folder, self._track = folder / "log.jsonl", folder, track
+        self._callbacks, self._closing = list(callbacks), list[Callable[[], object]]()
 
     def rewind(self, step: int) -> None:
         """Drop what was logged after `step`: a resumed run will log it again."""
         kept = [record for record in read_log(self.path) if record["step"] <= step]
         write_text(self.path, "".join(json.dumps(record) + "\n" for record in kept))
-        if self._folder is not None:
-            self._board = _tensorboard(self._folder, step)
+        for name in self._track:
+            tell, close = TRACKERS[name](self._folder, step)
+            self._callbacks.append(tell)
+            self._closing.append(close)
 
     def add(self, kind: str, step: int, **values: float) -> None:
         """Write one record of `kind` ("train" or "dev")."""
         record = {"kind": kind, "step": step, **{key: _rounded(value) for key, value in values.items()}}
         with writing(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
-        if self._board is not None:
-            for key, value in values.items():
-                self._board.add_scalar(f"{kind}/{key}", value, step)
+        for tell in self._callbacks:
+            tell(record)
 
     def close(self) -> None:
-        """Flush what TensorBoard still holds."""
-        if self._board is not None:
-            self._board.close()
+        """Flush what others still hold."""
+        for close in self._closing:
+            close()
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
@@ -86,9 +91,42 @@ def _rounded(value: float) -> float:
     return float(f"{value:.7g}")
 
 
-def _tensorboard(folder: Path, step: int) -> Any:
+def _imported(module: str, name: str, extra: str) -> Any:
     try:
-        from torch.utils.tensorboard import SummaryWriter
+        return import_module(module)
     except ImportError:
-        raise UserError("train.tensorboard needs TensorBoard: pip install 'elman[track]'") from None
-    return SummaryWriter(str(folder), purge_step=step + 1)
+        raise UserError(f"train.{name} needs {module.partition('.')[0]}: pip install 'elman[{extra}]'") from None
+
+
+def _figures(record: Mapping[str, Any]) -> dict[str, float]:
+    return {f"{record['kind']}/{key}": value for key, value in record.items() if key not in ("kind", "step")}
+
+
+def _tensorboard(folder: Path, step: int) -> Tracker:
+    module = _imported("torch.utils.tensorboard", "tensorboard", "track")
+    board = module.SummaryWriter(str(folder / "tensorboard"), purge_step=step + 1)
+
+    def tell(record: dict[str, Any]) -> None:
+        for key, value in _figures(record).items():
+            board.add_scalar(key, value, record["step"])
+
+    return tell, board.close
+
+
+def _wandb(folder: Path, step: int) -> Tracker:
+    run = _imported("wandb", "wandb", "wandb").init(dir=str(folder), name=folder.name, resume="allow")
+    return lambda record: run.log(_figures(record), step=record["step"]), run.finish
+
+
+def _mlflow(folder: Path, step: int) -> Tracker:
+    mlflow = _imported("mlflow", "mlflow", "mlflow")
+    mlflow.start_run(run_name=folder.name)
+    return lambda record: mlflow.log_metrics(_figures(record), step=record["step"]), mlflow.end_run
+
+
+TRACKERS: dict[str, Callable[[Path, int], Tracker]] = {
+    "tensorboard": _tensorboard,
+    "wandb": _wandb,
+    "mlflow": _mlflow,
+}
+"""Who is told of a run where the recipe asks for it: from the folder to what to call for a record, and at the end."""

@@ -24,7 +24,7 @@ import torch
 
 from elman.errors import Interrupted, RunError, UserError, is_out_of_memory
 from elman.train.checkpoint import load_checkpoint, save_checkpoint
-from elman.train.log import RunLog, draw_curves
+from elman.train.log import TRACKERS, RunLog, draw_curves
 from elman.train.optimizer import Average, clip, make_optimizer
 from elman.train.progress import Reporter
 from elman.train.recipe import EPOCHS, TrainSettings
@@ -78,7 +78,8 @@ class Trainer:
     def run(self, resume: bool = False) -> None:
         """Train to the end; the folder then holds the best model, the log and the curves."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        log = RunLog(self.folder, self.settings.tensorboard)
+        track = [name for name in TRACKERS if getattr(self.settings, name)]
+        log = RunLog(self.folder, track, self.reporter.callbacks)
         if resume:
             self._resume(load_checkpoint(self.checkpoint_path))
         log.rewind(self.step)

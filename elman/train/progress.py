@@ -1,8 +1,10 @@
 """Telling the user how a run goes: a live bar on a terminal, plain lines elsewhere."""
 
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -13,8 +15,10 @@ PLAIN_SECONDS = 10.0  # off a terminal, at most one line in so many seconds
 class Reporter:
     """Shows the steps and evaluations of one run."""
 
-    def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(stderr=True)
+    def __init__(self, console: Console | None = None, *, quiet: bool = False) -> None:
+        self.console = console or Console(stderr=True, quiet=quiet)
+        self.callbacks: list[Callable[[dict[str, Any]], object]] = []
+        """Each is called with every record of the log."""
         self._started = self._last_line = time.monotonic()
         self._bar: Progress | None = None
 

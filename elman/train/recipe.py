@@ -83,7 +83,10 @@ class TrainSettings(Section):
     log_every: int = Field(50, ge=1)
     seed: int = Field(1, ge=0, lt=2**63)
     threads: int = Field(0, ge=0, le=1024, description="0 is as many as PyTorch picks")
+    start: str | None = Field(None, description="the folder of a trained model of the same task to begin with")
     tensorboard: bool = False
+    wandb: bool = Field(False, description="Weights & Biases is told of every record of the log")
+    mlflow: bool = Field(False, description="MLflow is told of every record of the log")
 
     @model_validator(mode="after")
     def _betas_in_range(self) -> "TrainSettings":

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elman.batches.examples import ExampleBatches, by_length, fingerprint, in_order, pad
+from elman.batches.examples import ExampleBatches, by_length, fingerprint, in_order
 from elman.errors import UserError
 
 
@@ -132,8 +131,24 @@ def test_what_came_before_a_bad_item_is_given_back_first() -> None:
     assert found == ["a", "b"]
 
 
-def test_padding_keeps_every_row() -> None:
-    rows = [np.array([4, 5, 6]), np.array([7]), np.array([8, 9])]
-    padded, lengths = pad(rows, filler=-1)
-    assert padded.tolist() == [[4, 5, 6], [7, -1, -1], [8, 9, -1]]
-    assert torch.equal(lengths, torch.tensor([3, 1, 2]))
+def test_items_that_are_made_as_they_are_asked_for_are_answered_one_by_one() -> None:
+    """Whoever waits for an answer before the next question has it; what is at hand is answered together."""
+    read: list[int] = []
+    at_hand = {0: 1, 1: 0, 2: 2, 3: 1, 4: 0}  # how many more are there when each has come
+
+    def source() -> Iterator[int]:
+        for number in at_hand:
+            read.append(number)
+            yield number
+
+    batches: list[list[int]] = []
+
+    def work(batch: list[int]) -> list[int]:
+        batches.append(sorted(batch))
+        return batch
+
+    stream = in_order(source(), lambda item: item, work, more=lambda: at_hand[read[-1]] > 0)
+    assert next(stream) == (0, 0)
+    assert read == [0, 1]
+    assert [item for item, _ in stream] == [1, 2, 3, 4]
+    assert batches == [[0, 1], [2, 3, 4]]

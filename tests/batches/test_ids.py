@@ -13,7 +13,7 @@ from elman.batches import IdStream, line_ids, stream, stream_ids
 from elman.batches.ids import line_stream_ids
 from elman.errors import UserError
 from elman.records import Record, TextFiles, read_records
-from elman.records.tables import Part, RecordFiles
+from elman.records.records import Part, RecordFiles
 from elman.text import TokenizerSettings, fit_tokenizer
 
 WORDS = TokenizerSettings(kind="words")

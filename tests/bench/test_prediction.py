@@ -11,7 +11,7 @@ from elman.bench.plain import PlainTagger, viterbi
 from elman.bench.prediction import FLOAT, INT8, TORCH, Case, Report, Row, Speed, Text
 from elman.errors import RunError
 from elman.nn.crf import CRF
-from elman.tasks.tag.model import TagModel
+from elman.tasks.tag import TagModel
 
 compiled = pytest.mark.skipif(not kernels.available(), reason="the compiled kernels are not installed")
 CASES = [Case("tag", hidden=12), Case("tag", crf=True, hidden=12), Case("classify", hidden=12)]

@@ -99,7 +99,7 @@ def test_evaluate_goes_on_without_the_training_text(tmp_path: Path) -> None:
     text.unlink()
     code, _, error = invoke("evaluate", str(tmp_path / "run"), str(other), "--json")
     assert code == 0
-    assert "the training text was not found" in error
+    assert f"no baselines made of the training text: no such file: {text}" in error
 
 
 def test_generate_continues_the_prompt(folder: Path) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.cli.invoke import invoke
-from tests.tasks.classify.runs import SMALL, write_table
+from tests.tasks.classify_runs import SMALL, write_table
 
 OVERRIDES = [part for setting in (*SMALL, "train.steps=3") for part in ("-s", setting)]
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.invoke import invoke
 from tests.end_to_end.processes import environment
-from tests.tasks.classify.runs import SMALL, names, write_table
+from tests.tasks.classify_runs import SMALL, names, write_table
 
 OVERRIDES = [part for setting in SMALL for part in ("-s", setting)]
 
@@ -114,3 +114,40 @@ def test_a_language_model_does_not_predict(tmp_path: Path) -> None:
     code, _, error = invoke("predict", str(tmp_path / "lm"), str(text))
     assert code == 2
     assert f"use it with  elman generate {tmp_path / 'lm'}" in error
+
+
+def test_a_text_a_folder_and_a_pattern(folder: Path, tmp_path: Path) -> None:
+    run = str(folder / "run")
+    _, alone, _ = invoke("predict", run, "grimulfa")
+    assert alone.startswith("north\t")
+    _, other, _ = invoke("predict", run, "olaettie")
+    for name, text in (("a.txt", "grimulfa\n"), ("b.txt", "olaettie\n")):
+        (tmp_path / name).write_text(text)
+    for given in ((str(tmp_path),), (str(tmp_path / "*.txt"),), (str(tmp_path / "a.txt"), str(tmp_path / "b.txt"))):
+        code, out, error = invoke("predict", run, *given)
+        assert (code, out) == (0, alone + other), error
+    code, _, error = invoke("predict", run, str(tmp_path / "c.txt"))
+    assert code == 2 and "no such file" in error
+
+
+def test_other_fields_of_a_record_are_kept(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.jsonl").write_text('{"id": 7, "text": "grimulfa", "tags": ["x"]}\n')
+    code, out, error = invoke("predict", str(folder / "run"), str(tmp_path / "new.jsonl"), "--json")
+    assert code == 0, error
+    record = json.loads(out)
+    assert (record["id"], record["tags"], record["text"], record["label"]) == (7, ["x"], "grimulfa", "north")
+
+
+def test_options_are_those_of_the_models_task(folder: Path) -> None:
+    code, shown, _ = invoke("predict", str(folder / "run"), "--help")
+    assert code == 0 and "--json" in shown and "--beam" not in shown
+    code, out, error = invoke("predict", str(folder / "run"), "grimulfa", "--beam", "3")
+    assert (code, out) == (2, "")
+    assert "--beam is an option of the task 'translate'" in error and "for 'classify': leave it out" in error
+
+
+def test_the_backend_is_chosen_by_an_option(folder: Path) -> None:
+    outputs = [invoke("predict", str(folder / "run"), "grimulfa", "--backend", name) for name in ("torch", "auto")]
+    assert outputs[0][:2] == outputs[1][:2] == (0, outputs[0][1])
+    code, _, error = invoke("predict", str(folder / "run"), "grimulfa", "--backend", "gpu")
+    assert code == 2 and "--backend is auto, compiled or torch, not 'gpu'" in error

@@ -9,7 +9,7 @@ from matplotlib.image import imread
 
 from elman.inspect import draw_alignment
 from tests.cli.invoke import invoke
-from tests.tasks.translate.runs import sentences, untrained
+from tests.tasks.translate_runs import sentences, untrained
 
 TEXT = "der hund sieht ein vogel"
 
@@ -34,7 +34,7 @@ def test_predict_with_every_option(folder: Path) -> None:
     code, out, _ = invoke("predict", run, data, "--prefix", "the dog", "--require", "a bird", "--forbid", "sees")
     for line in out.splitlines():
         assert line.startswith("the dog") and "a bird" in line and "sees" not in line
-    code, out, _ = invoke("predict", run, data, "--alignments", "--search", "length_power=0", "--search", "beam=2")
+    code, out, _ = invoke("predict", run, data, "--alignments", "--length-power", "0", "--beam", "2")
     found = model.predict([TEXT, "ein vogel"], alignments=True, length_power=0, beam=2)
     assert out.splitlines() == [f"{one.text}\t{one.pharaoh}" for one in found]
     code, out, error = invoke("predict", run, data, "--json", "--ensemble", str(folder / "other"))
@@ -86,10 +86,9 @@ def test_a_picture_of_signs_that_a_font_may_lack(tmp_path: Path, recwarn: pytest
         (("predict", "{run}", "{new}", "--require", "cat"), "'cat' cannot be asked for"),
         (("predict", "{run}", "{new}", "--prefix", "cat"), "'cat' cannot be asked for"),
         (("predict", "{run}", "{new}", "--require", "dog", "--forbid", "dog"), "'dog' is asked for and 'dog'"),
-        (("predict", "{run}", "{new}", "--search", "max_length=2", "--require", "a dog sees"), "takes 3 tokens"),
-        (("predict", "{run}", "{new}", "--search", "beems=2"), "there is no option 'beems' of a translation"),
-        (("predict", "{run}", "{new}", "--search", "temperature=hot"), "'temperature' = 'hot'"),
-        (("predict", "{run}", "{new}", "--search", "beam"), "is no setting"),
+        (("predict", "{run}", "{new}", "--max-length", "2", "--require", "a dog sees"), "takes 3 tokens"),
+        (("predict", "{run}", "{new}", "--beam", "many"), "'beam' = 'many'"),
+        (("predict", "{run}", "{new}", "--temperature", "hot"), "'temperature' = 'hot'"),
         (("predict", "{run}", "{new}", "--ensemble", "{folder}/nowhere"), "no model folder"),
         (("predict", "{plain}", "{new}", "--alignments"), "this model has no attention"),
         (("predict", "{run}", "{folder}/empty.txt"), "empty.txt:2 has an empty text"),
@@ -110,3 +109,19 @@ def test_mistakes_are_one_sentence(folder: Path, arguments: tuple[str, ...], sen
     assert sentence in error
     assert len(error.strip().splitlines()) == 1
     assert not (folder / "b.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"), [(("--beems", "2"), "No such option: --beems"), (("--beam",), "requires an argument")]
+)
+def test_an_option_that_is_none_is_refused_by_name(folder: Path, option: tuple[str, ...], sentence: str) -> None:
+    code, out, error = invoke("predict", str(folder / "run"), str(folder / "new.txt"), *option)
+    assert (code, out) == (2, "")
+    assert sentence in error
+
+
+def test_nought_is_an_answer_and_not_left_out(folder: Path) -> None:
+    run, data = str(folder / "run"), str(folder / "new.txt")
+    greedy = [one.text for one in untrained(sentences(), kind="words").predict([TEXT, "ein vogel"], beam=1)]
+    code, out, error = invoke("predict", run, data, "--temperature", "0")
+    assert (code, out.splitlines()) == (0, greedy), error

@@ -1,26 +1,32 @@
 """Small models to decode from: a table of bigrams, a recurrent network with random weights, a translator."""
 
 from copy import copy
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+Logits = np.ndarray[Any, Any]
 
 
 class Bigram:
     """What comes next depends on the last id alone; counts the rows that it was asked to step."""
 
     def __init__(self, probabilities: list[list[float]]) -> None:
-        self.logits = torch.tensor(probabilities).log()  # V x V
+        with np.errstate(divide="ignore"):
+            self.logits = np.log(np.array(probabilities, np.float32))  # V x V
         self.stepped = 0
 
     def start(self, batch_size: int) -> None:
         return None
 
-    def step(self, ids: Tensor, state: None) -> tuple[Tensor, None]:
+    def step(self, ids: Ints, state: None) -> tuple[Logits, None]:
         self.stepped += len(ids)
         return self.logits[ids], None
 
-    def select(self, state: None, rows: Tensor) -> None:
+    def select(self, state: None, rows: Ints) -> None:
         return None
 
 
@@ -38,11 +44,12 @@ class Recurrent:
     def start(self, batch_size: int) -> Tensor:
         return torch.zeros(batch_size, self.hidden, dtype=torch.float64)  # B x H
 
-    def step(self, ids: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        state = self.cell(self.embedding(ids), state)  # B x H
-        return 4 * self.output(state), state  # B x V; sharper than at random
+    @torch.no_grad()
+    def step(self, ids: Ints, state: Tensor) -> tuple[Logits, Tensor]:
+        state = self.cell(self.embedding(torch.from_numpy(ids)), state)  # B x H
+        return (4 * self.output(state)).numpy(), state  # B x V; sharper than at random
 
-    def select(self, state: Tensor, rows: Tensor) -> Tensor:
+    def select(self, state: Tensor, rows: Ints) -> Tensor:
         return state[rows]
 
 
@@ -61,7 +68,7 @@ class Translator(Recurrent):
         self.order = list(range(rows))
 
     def only(self, rows: list[int]) -> "Translator":
-        """The same model before some of its sentences."""
+        """This model before some of its sentences."""
         other = copy(self)
         other.order = [self.order[row] for row in rows]
         return other
@@ -70,13 +77,13 @@ class Translator(Recurrent):
         sources = self.sources[self.order[:batch_size]]  # B x S x H
         return sources.mean(dim=1), sources
 
-    def step(self, ids: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:  # type: ignore[override]
+    def step(self, ids: Ints, state: tuple[Tensor, Tensor]) -> tuple[Logits, tuple[Tensor, Tensor]]:  # type: ignore[override]
         logits, hidden = super().step(ids, state[0])  # B x V, B x H
-        impossible = torch.arange(logits.shape[1]) >= self.possible  # V
-        return logits.masked_fill(impossible, -torch.inf), (hidden, state[1])
+        impossible = np.arange(logits.shape[1]) >= self.possible  # V
+        return np.where(impossible, -np.inf, logits), (hidden, state[1])
 
-    def select(self, state: tuple[Tensor, Tensor], rows: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+    def select(self, state: tuple[Tensor, Tensor], rows: Ints) -> tuple[Tensor, Tensor]:  # type: ignore[override]
         return state[0][rows], state[1][rows]
 
-    def attention(self, state: tuple[Tensor, Tensor]) -> Tensor:
-        return torch.einsum("bh,bsh->bs", *state).mul(4).softmax(dim=-1)  # B x S
+    def attention(self, state: tuple[Tensor, Tensor]) -> Logits:
+        return torch.einsum("bh,bsh->bs", *state).mul(4).softmax(dim=-1).numpy()  # B x S

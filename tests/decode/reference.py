@@ -2,28 +2,27 @@
 
 from typing import Any, NamedTuple
 
-import torch
+import numpy as np
 
-from elman.decode import Beam, Hypothesis
+from elman.decode import Beam, Hypothesis, log_softmax
 
 
 class Open(NamedTuple):
     ids: list[int]
     log_prob: float
     state: Any
-    attended: torch.Tensor | float
+    attended: Any
 
 
-@torch.no_grad()
 def simple_beam_search(model: Any, row: int, start_id: int, stop_id: int, beam: Beam) -> list[Hypothesis]:
-    opened = [Open([], 0.0, model.select(model.start(row + 1), torch.tensor([row])), 0.0)]
+    opened = [Open([], 0.0, model.select(model.start(row + 1), np.array([row])), 0.0)]
     ended: list[Hypothesis] = []
     for step in range(1, beam.length + 1):
         continued: list[tuple[float, Open, int]] = []
         for one in opened:
-            logits, state = model.step(torch.tensor([(one.ids or [start_id])[-1]]), one.state)
+            logits, state = model.step(np.array([(one.ids or [start_id])[-1]]), one.state)
             attended = one.attended + model.attention(state)[0] if beam.coverage else 0.0
-            for id_, log_prob in enumerate(logits[0].log_softmax(dim=0).tolist()):
+            for id_, log_prob in enumerate(log_softmax(logits)[0].tolist()):
                 continued.append((one.log_prob + log_prob, Open(one.ids, 0.0, state, attended), id_))
         continued = [each for each in continued if each[0] > -float("inf") and allowed(each, step, stop_id, beam)]
         continued.sort(key=lambda each: -each[0])
@@ -31,8 +30,7 @@ def simple_beam_search(model: Any, row: int, start_id: int, stop_id: int, beam: 
         for log_prob, one, id_ in continued[: beam.size - sum(each.finished for each in ended)]:
             score = log_prob / step**beam.length_power
             if beam.coverage:
-                assert isinstance(one.attended, torch.Tensor)
-                score += beam.coverage * float(one.attended.clamp(1e-6, 1).log().sum())
+                score += beam.coverage * float(np.log(one.attended.clip(1e-6, 1)).sum())
             if id_ == stop_id:
                 ended.append(Hypothesis(one.ids, log_prob, score, True))
             elif step == beam.length:

@@ -1,13 +1,14 @@
 import math
 from itertools import product
 
+import numpy as np
 import pytest
-import torch
 
-from elman.decode.exhaustive import exhaustive
 from elman.decode.generate import generate
-from elman.decode.sampling import Sampling
+from elman.decode.scores import log_softmax
+from elman.decode.scoring import exhaustive
 from elman.errors import UserError
+from elman.sampling import Sampling
 from tests.decode.models import Bigram, Recurrent, Translator
 
 
@@ -15,8 +16,8 @@ def log_prob(model: Recurrent, start_id: int, ids: tuple[int, ...]) -> float:
     """One sequence, one step at a time."""
     total, state = 0.0, model.start(1)
     for before, after in zip((start_id, *ids), ids, strict=False):
-        logits, state = model.step(torch.tensor([before]), state)
-        total += float(logits.detach()[0].log_softmax(dim=0)[after])
+        logits, state = model.step(np.array([before]), state)
+        total += float(log_softmax(logits)[0, after])
     return total
 
 

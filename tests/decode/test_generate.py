@@ -1,15 +1,16 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elman.decode.generate import generate
-from elman.decode.sampling import Sampling
 from elman.decode.stop_strings import StopStrings
 from elman.errors import UserError
+from elman.sampling import Sampling
 from tests.decode.models import Bigram, Recurrent, Translator
 
 SIZE = 11
@@ -28,7 +29,7 @@ def texts(prompts: Sequence[Sequence[int]], model: Any = MODEL, **options: Any) 
 
 def ring(size: int = 6) -> Bigram:
     """After n comes n + 1, for certain."""
-    return Bigram(torch.eye(size).roll(1, dims=1).tolist())
+    return Bigram(np.roll(np.eye(size), 1, axis=1).tolist())
 
 
 def test_greedy_takes_the_likeliest_at_every_step() -> None:
@@ -36,10 +37,10 @@ def test_greedy_takes_the_likeliest_at_every_step() -> None:
     state = MODEL.start(1)
     expected: list[int] = []
     for id_ in [3, 1]:
-        _, state = MODEL.step(torch.tensor([id_]), state)
+        _, state = MODEL.step(np.array([id_]), state)
     id_ = 4
     for _ in range(12):
-        logits, state = MODEL.step(torch.tensor([id_]), state)
+        logits, state = MODEL.step(np.array([id_]), state)
         id_ = int(logits.argmax())
         expected.append(id_)
     assert row == expected

@@ -3,14 +3,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
 
+from elman.decode import log_softmax
 from elman.decode.random_stream import uniform
-from elman.decode.sampling import Sampling, kept, next_ids, penalise
+from elman.decode.sampling import kept, next_ids, penalise
 from elman.errors import RunError, UserError
+from elman.sampling import Sampling
 
 LAST = 1 - 2.0**-53  # the largest random number there is
 
@@ -27,8 +27,8 @@ samplings = st.builds(
 
 
 def choose(logits: list[float], u: float = 0.5, suppress: tuple[int, ...] = (), **settings: Any) -> int:
-    row = torch.tensor([logits], dtype=torch.float64)
-    return int(next_ids(row, Sampling(**settings), None, torch.tensor([u], dtype=torch.float64), suppress))
+    row = np.array([logits])
+    return next_ids(row, Sampling(**settings), None, np.array([u]), suppress).item()
 
 
 def as_documented(logits: list[float], sampling: Sampling, seen: list[bool], u: float) -> int:
@@ -56,15 +56,15 @@ def as_documented(logits: list[float], sampling: Sampling, seen: list[bool], u: 
 @given(logit_rows, samplings, uniforms, st.data())
 def test_the_choice_is_the_documented_one(logits: list[float], how: Sampling, u: float, data: st.DataObject) -> None:
     seen = data.draw(st.lists(st.booleans(), min_size=len(logits), max_size=len(logits)))
-    chosen = next_ids(torch.tensor([logits]), how, torch.tensor([seen]), torch.tensor([u], dtype=torch.float64))
+    chosen = next_ids(np.array([logits]), how, np.array([seen]), np.array([u]))
     expected = as_documented(logits, how, seen, u)
-    if int(chosen) != expected:  # only where a rounding of exp can tip it
+    if chosen.item() != expected:  # only where a rounding of exp can tip it
         nudged = {as_documented(logits, how, seen, max(0.0, min(LAST, u + e))) for e in (-1e-12, 1e-12)}
         top_p = {
             as_documented(logits, Sampling(**{**how.__dict__, "top_p": min(1.0, how.top_p + e)}), seen, u)
             for e in (-1e-12, 1e-12)
         }
-        assert int(chosen) in nudged | top_p
+        assert chosen.item() in nudged | top_p
 
 
 @settings(deadline=None)
@@ -87,23 +87,23 @@ def test_equal_logits_split_the_interval_evenly_in_the_order_of_ids() -> None:
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
 def test_frequencies_are_those_of_the_softmax(temperature: float) -> None:
-    n, logits = 50_000, torch.tensor([1.5, -1.0, 0.0, 0.5, -0.3])
-    u = torch.from_numpy(uniform(3, np.arange(n), 0))
-    ids = next_ids(logits.expand(n, -1), Sampling(temperature=temperature), None, u)
-    expected = n * torch.softmax(logits.double() / temperature, dim=0)
-    chi_square = float(((ids.bincount(minlength=5) - expected) ** 2 / expected).sum())
+    n, logits = 50_000, np.array([1.5, -1.0, 0.0, 0.5, -0.3])
+    u = uniform(3, np.arange(n), 0)
+    ids = next_ids(np.tile(logits, (n, 1)), Sampling(temperature=temperature), None, u)
+    expected = n * np.exp(log_softmax(logits[None] / temperature))[0]
+    chi_square = float(((np.bincount(ids, minlength=5) - expected) ** 2 / expected).sum())
     assert chi_square < 18.5  # 4 degrees of freedom: exceeded once in a thousand
 
 
 def test_top_k_keeps_the_k_likeliest_and_lower_ids_first_among_equals() -> None:
-    scores = torch.tensor([[1.0, 3.0, 2.0, 2.0, 2.0]])
+    scores = np.array([[1.0, 3.0, 2.0, 2.0, 2.0]])
     assert kept(scores, Sampling(top_k=3)).tolist() == [[False, True, True, True, False]]
     assert kept(scores, Sampling(top_k=1)).tolist() == [[False, True, False, False, False]]
 
 
 @pytest.mark.parametrize("top_k", [0, 5, 6, 1000])
 def test_top_k_of_the_vocabulary_or_more_keeps_all(top_k: int) -> None:
-    assert kept(torch.zeros(1, 5), Sampling(top_k=top_k)).all()
+    assert kept(np.zeros((1, 5)), Sampling(top_k=top_k)).all()
 
 
 @pytest.mark.parametrize(
@@ -111,12 +111,12 @@ def test_top_k_of_the_vocabulary_or_more_keeps_all(top_k: int) -> None:
     [(1e-9, [2]), (0.49, [2]), (0.51, [0, 2]), (0.74, [0, 2]), (0.76, [0, 1, 2]), (1, [0, 1, 2, 3])],
 )
 def test_top_p_keeps_the_fewest_that_reach_it(top_p: float, ids: list[int]) -> None:
-    scores = torch.tensor([[0.25, 0.125, 0.5, 0.125]]).log()
-    assert kept(scores, Sampling(top_p=top_p))[0].nonzero().flatten().tolist() == ids
+    scores = np.log(np.array([[0.25, 0.125, 0.5, 0.125]]))
+    assert kept(scores, Sampling(top_p=top_p))[0].nonzero()[0].tolist() == ids
 
 
 def test_top_p_is_a_share_of_what_top_k_left() -> None:
-    scores = torch.tensor([[0.4, 0.3, 0.2, 0.1]]).log()
+    scores = np.log(np.array([[0.4, 0.3, 0.2, 0.1]]))
     assert kept(scores, Sampling(top_p=0.5)).sum() == 2
     assert kept(scores, Sampling(top_p=0.5, top_k=2)).sum() == 1  # 0.4 of 0.7 is more than half
 
@@ -124,8 +124,8 @@ def test_top_p_is_a_share_of_what_top_k_left() -> None:
 @settings(deadline=None)
 @given(logit_rows, samplings, uniforms)
 def test_the_choice_is_among_the_kept(logits: list[float], how: Sampling, u: float) -> None:
-    row = torch.tensor([logits], dtype=torch.float64)
-    chosen = int(next_ids(row, how, None, torch.tensor([u], dtype=torch.float64)))
+    row = np.array([logits])
+    chosen = next_ids(row, how, None, np.array([u])).item()
     mask = kept((row - row.max()) / how.temperature, how)
     assert mask[0, chosen]
     assert 1 <= mask.sum() <= (how.top_k or len(logits))
@@ -134,17 +134,17 @@ def test_the_choice_is_among_the_kept(logits: list[float], how: Sampling, u: flo
 @settings(deadline=None)
 @given(logit_rows, st.integers(1, 9))
 def test_top_k_depends_on_the_order_of_logits_alone(logits: list[float], top_k: int) -> None:
-    scores, how = torch.tensor([logits], dtype=torch.float64), Sampling(top_k=top_k)
-    stretched = scores.sign() * scores.abs() ** 3 + scores  # rises wherever the logit does
-    assert torch.equal(kept(scores, how), kept(stretched, how))
+    scores, how = np.array([logits]), Sampling(top_k=top_k)
+    stretched = np.sign(scores) * np.abs(scores) ** 3 + scores  # rises wherever the logit does
+    assert np.array_equal(kept(scores, how), kept(stretched, how))
 
 
 @settings(deadline=None)
 @given(logit_rows, samplings, uniforms, st.integers(-40, 40))
 def test_a_constant_added_to_all_logits_changes_nothing(logits: list[float], how: Sampling, u: float, c: int) -> None:
     plain = Sampling(how.temperature, how.top_k, how.top_p)
-    rows = torch.tensor([logits, [x + c for x in logits]], dtype=torch.float64)
-    a, b = next_ids(rows, plain, None, torch.tensor([u, u], dtype=torch.float64)).tolist()
+    rows = np.array([logits, [x + c for x in logits]])
+    a, b = next_ids(rows, plain, None, np.array([u, u])).tolist()
     assert a == b
 
 
@@ -153,29 +153,29 @@ def test_a_constant_added_to_all_logits_changes_nothing(logits: list[float], how
 def test_what_is_kept_does_not_depend_on_where_an_id_stands(logits: list[int], how: Sampling, random: Any) -> None:
     order = list(range(len(logits)))
     random.shuffle(order)
-    scores = torch.tensor([logits], dtype=torch.float64) / 100
-    assert torch.equal(kept(scores, how)[:, order], kept(scores[:, order], how))
+    scores = np.array([logits]) / 100
+    assert np.array_equal(kept(scores, how)[:, order], kept(scores[:, order], how))
 
 
 def test_penalty_follows_the_sign_and_touches_only_seen_ids() -> None:
-    scores = torch.tensor([[3.0, -3.0, 0.0, 3.0, -math.inf]])
-    seen = torch.tensor([[True, True, True, False, True]])
+    scores = np.array([[3.0, -3.0, 0.0, 3.0, -math.inf]])
+    seen = np.array([[True, True, True, False, True]])
     assert penalise(scores, seen, 1.5).tolist() == [[2.0, -4.5, 0.0, 3.0, -math.inf]]
 
 
 def test_penalty_turns_the_choice_away_from_what_was_seen() -> None:
-    logits, zero = torch.tensor([[2.0, 1.9]]), torch.zeros(1)
-    seen = torch.tensor([[True, False]])
+    logits, zero = np.array([[2.0, 1.9]]), np.zeros(1)
+    seen = np.array([[True, False]])
     greedy = Sampling(temperature=0, repetition_penalty=1.2)
-    assert int(next_ids(logits, greedy, None, zero)) == 0
-    assert int(next_ids(logits, greedy, seen, zero)) == 1
+    assert next_ids(logits, greedy, None, zero).item() == 0
+    assert next_ids(logits, greedy, seen, zero).item() == 1
     assert logits.tolist() == [[2.0, pytest.approx(1.9)]]  # the caller's logits are left alone
 
 
 @settings(deadline=None)
 @given(uniforms, samplings)
 def test_all_suppressed_but_one(u: float, how: Sampling) -> None:
-    chosen = next_ids(torch.tensor([[9.0, -9.0, 5.0]]), how, None, torch.tensor([u], dtype=torch.float64), {0, 2})
+    chosen = next_ids(np.array([[9.0, -9.0, 5.0]]), how, None, np.array([u]), {0, 2})
     assert chosen.tolist() == [1]
 
 
@@ -188,9 +188,9 @@ def test_suppressed_ids_are_passed_over_at_both_ends() -> None:
 @settings(deadline=None, max_examples=50)
 @given(st.integers(1, 3000), st.integers(0, 2**32))
 def test_the_largest_random_number_still_finds_a_possible_id(size: int, seed: int) -> None:
-    logits = torch.from_numpy(8 * uniform(seed, 0, np.arange(size)))
+    logits = 8 * uniform(seed, 0, np.arange(size))
     logits[size // 2 + 1 :] = -math.inf
-    chosen = int(next_ids(logits[None], Sampling(), None, torch.tensor([LAST], dtype=torch.float64)))
+    chosen = next_ids(logits[None], Sampling(), None, np.array([LAST])).item()
     assert chosen == size // 2
 
 
@@ -200,9 +200,11 @@ def test_a_tiny_temperature_is_as_good_as_greedy(temperature: float) -> None:
 
 
 def test_half_precision_logits_are_widened_first() -> None:
-    logits = torch.tensor([[1.0, 2.0, 3.0]])
-    u = torch.tensor([0.2], dtype=torch.float64)
-    assert torch.equal(next_ids(logits.bfloat16(), Sampling(), None, u), next_ids(logits, Sampling(), None, u))
+    logits = np.array([[1.0, 2.0, 3.0]])
+    u = np.array([0.2])
+    assert np.array_equal(
+        next_ids(logits.astype(np.float16), Sampling(), None, u), next_ids(logits, Sampling(), None, u)
+    )
 
 
 def test_everything_suppressed_is_the_users_mistake() -> None:
@@ -245,11 +247,11 @@ def test_a_wrong_setting_is_named_with_its_value(name: str, value: float) -> Non
 
 
 def test_rows_are_chosen_independently() -> None:
-    logits = torch.from_numpy(uniform(1, np.arange(20)[:, None], np.arange(7))) * 5
-    u = torch.from_numpy(uniform(2, np.arange(20), 0))
+    logits = uniform(1, np.arange(20)[:, None], np.arange(7)) * 5
+    u = uniform(2, np.arange(20), 0)
     how = Sampling(top_k=5, top_p=0.8)
 
-    def alone(row: int) -> Tensor:
+    def alone(row: int) -> np.ndarray:
         return next_ids(logits[row : row + 1], how, None, u[row : row + 1])
 
-    assert next_ids(logits, how, None, u).tolist() == [int(alone(row)) for row in range(20)]
+    assert next_ids(logits, how, None, u).tolist() == [alone(row).item() for row in range(20)]

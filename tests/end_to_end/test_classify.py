@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from tests.end_to_end.processes import finish, start
-from tests.tasks.classify.runs import names, write_table
+from tests.tasks.classify_runs import names, write_table
 
 SETTINGS = (
     "text.kind=characters",

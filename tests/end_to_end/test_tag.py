@@ -10,7 +10,7 @@ import pytest
 import elman
 from tests.cli.invoke import invoke
 from tests.end_to_end.processes import finish, start
-from tests.tasks.tag.runs import SMALL, sentences, write
+from tests.tasks.tag_runs import SMALL, sentences, write
 
 SETTINGS = [part for setting in (*SMALL, "model.crf=true") for part in ("-s", setting)]
 
@@ -75,14 +75,15 @@ def test_killed_and_resumed_ends_with_the_same_bytes(files: Path, tmp_path: Path
 
 
 def test_the_same_lines_in_python(files: Path, tmp_path: Path) -> None:
-    report = elman.fit(
+    model = elman.fit(
         "tag",
         out=tmp_path / "run",
         train=files / "train.conll",
         test=files / "test.conll",
         settings=[*SMALL, "train.steps=3"],
     )
-    assert report["test"] == elman.evaluate(tmp_path / "run", files / "test.conll")[str(files / "test.conll")]
+    found = elman.evaluate(tmp_path / "run", files / "test.conll")
+    assert model.report["test"] == found[str(files / "test.conll")]
 
 
 def test_a_mistake_is_one_sentence(files: Path, tmp_path: Path) -> None:

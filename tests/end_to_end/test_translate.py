@@ -7,7 +7,7 @@ import pytest
 
 import elman
 from tests.cli.invoke import invoke
-from tests.tasks.translate.runs import SMALL, sentences
+from tests.tasks.translate_runs import SMALL, sentences
 
 SETTINGS = [part for setting in (*SMALL, "text.kind=words") for part in ("-s", setting)]
 

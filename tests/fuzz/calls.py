@@ -12,11 +12,12 @@ import torch
 import elman
 import elman.nn
 from elman import decode, metrics
+from elman.baselines import KneserNey, MostFrequentClass, NearestPair
 from elman.corpora import catalogue
 from elman.decode import Beam, Control, Sampling, StopStrings
 from elman.inspect import draw_alignment
 from elman.tasks.export import export
-from elman.text import Tokenizer, TokenizerSettings, fit_tokenizer
+from elman.text import Tokenizer, TokenizerSettings, fit_tokenizer, spans
 from tests.decode.models import Bigram
 from tests.fuzz.case import Call, Place
 from tests.fuzz.world import SMALL
@@ -224,11 +225,10 @@ def _decoding() -> dict[str, Target]:
         "forced": of(decode.forced_log_probs, model=coin, texts=[[1, 1]], **ids),
         "next-ids": of(
             decode.next_ids,
-            logits=torch.zeros(1, 3),
+            logits=np.zeros((1, 3)),
             sampling=Sampling(),
             seen=None,
-            uniforms=torch.zeros(1),
-            as_torch=True,
+            uniforms=np.zeros(1),
         ),
         "rerank": of(decode.rerank, features=features, weights={"a": 1.0}),
         "tune": of(decode.tune, features=features, quality=lambda chosen: sum(chosen), start={"a": 1.0, "b": 0.0}),
@@ -255,14 +255,14 @@ def _metrics() -> dict[str, Target]:
         "bits": of(metrics.bits, nats=1.0),
         "span-scores": of(metrics.span_scores, gold=tags, predicted=tags),
         "tag-scores": of(metrics.tag_scores, words=[["a", "b"]], gold=tags, predicted=tags, seen={"a"}),
-        "read-spans": of(metrics.read_spans, tags=tags[0]),
-        "convert": of(metrics.convert, tags=tags[0], scheme="BIOES"),
-        "detect-scheme": of(metrics.detect_scheme, sequences=tags),
-        "kneser-ney": of(metrics.KneserNey.fit, ids=np.array([2, 3, 2]), vocab_size=4, order=2),
+        "read-spans": of(spans.read_spans, tags=tags[0]),
+        "convert": of(spans.convert, tags=tags[0], scheme="BIOES"),
+        "detect-scheme": of(spans.detect_scheme, sequences=tags),
+        "kneser-ney": of(KneserNey.fit, ids=np.array([2, 3, 2]), vocab_size=4, order=2),
         "hard-alignment": of(metrics.hard_alignment, weights=[[1.0]]),
         "from-pharaoh": of(metrics.from_pharaoh, line="0-0"),
-        "nearest": of(metrics.NearestPair.fit, sources=["a"], targets=["b"]),
-        "most-frequent": of(metrics.MostFrequentClass.fit, texts=["a"], labels=["b"]),
+        "nearest": of(NearestPair.fit, sources=["a"], targets=["b"]),
+        "most-frequent": of(MostFrequentClass.fit, texts=["a"], labels=["b"]),
     }
 
 

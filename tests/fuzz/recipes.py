@@ -178,10 +178,10 @@ MAY_WORK = ("data.scheme", "data.format=cmudict", "data.token_column=1", "data.s
 def cases() -> list[Case]:
     """All of them."""
     found: list[Case] = []
-    for task, module in TASKS.items():
-        for key in known_keys(module.Recipe):
+    for task, described in TASKS.items():
+        for key in known_keys(described.Recipe):
             if key not in ("task", "data.train"):  # which --train takes the place of
-                found += _key(task, key, _kind(module.Recipe, key))
+                found += _key(task, key, _kind(described.Recipe, key))
         found += _keys_that_are_none(task)
         for number, text in enumerate(SETTINGS):
             found.append(Case(f"{task}-setting-{number}", _train(task, ["-s", text])))

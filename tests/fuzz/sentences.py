@@ -62,7 +62,7 @@ def options() -> frozenset[str]:
 @functools.cache
 def keys() -> frozenset[str]:
     """Every key of every recipe."""
-    return frozenset(key for module in TASKS.values() for key in known_keys(module.Recipe))
+    return frozenset(key for task in TASKS.values() for key in known_keys(task.Recipe))
 
 
 def complaints(error: str, arguments: list[str], folder: Path) -> list[str]:

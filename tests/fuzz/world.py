@@ -6,10 +6,10 @@ from pathlib import Path
 
 import elman
 from elman.tasks.export import export
+from tests.tasks import classify_runs as classify
 from tests.tasks import runs as language
-from tests.tasks.classify import runs as classify
-from tests.tasks.tag import runs as tag
-from tests.tasks.translate import runs as translate
+from tests.tasks import tag_runs as tag
+from tests.tasks import translate_runs as translate
 from tests.train.toy import quiet
 
 SMALL = {

@@ -11,7 +11,7 @@ from elman.corpora import export, info, locate
 from elman.errors import UserError
 from elman.generated import dates
 from elman.generated.dates import Wording, date_pairs, date_parts, wordings
-from elman.records import PairFiles, read_pairs
+from elman.records import PairReader, read_pairs
 
 pytest.importorskip("babel")
 
@@ -63,7 +63,7 @@ def test_no_held_out_date_stands_in_training() -> None:
 def test_the_corpus_is_files_like_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path / "cache"))
     files = locate("dates")
-    assert read_pairs(PairFiles(files["test"])).pairs == date_parts()["test"]
+    assert read_pairs(PairReader().files(files["test"])).pairs == date_parts()["test"]
     assert info("dates")["here"] is True
     assert [path.name for path in export("dates", tmp_path / "out")] == ["train.tsv", "dev.tsv", "test.tsv"]
 

@@ -12,9 +12,10 @@ import pytest
 
 from elman.corpora import locate
 from elman.errors import UserError
-from elman.generated.entities import ENTITIES, LOCALES, SIZES, TOKEN, entity_sentences, marked_texts, tagged_tokens
+from elman.generated.entities import ENTITIES, LOCALES, SIZES, entity_sentences, marked_texts, tagged_tokens
 from elman.generated.templates import SPLITS, templates, things
-from elman.records import TaggedFiles, read_tagged
+from elman.records import TaggedReader
+from elman.text.words import TOKEN
 
 pytest.importorskip("faker")
 
@@ -83,7 +84,7 @@ def test_the_corpus_is_files_like_any_other(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path))
     files = locate("entities")
     assert list(files) == ["train", "dev", "test"]
-    read = read_tagged(TaggedFiles(files["dev"]))
+    read = list(TaggedReader().files(files["dev"]))
     assert [(s.tokens, s.tags) for s in read] == [(s.tokens, s.tags) for s in entity_sentences("dev")]
 
 

@@ -7,7 +7,7 @@ import pytest
 from elman.corpora import export, locate
 from elman.errors import UserError
 from elman.generated.numbers import LANGUAGES, number_pairs, number_parts, spell
-from elman.records import PairFiles, read_pairs
+from elman.records import PairReader, read_pairs
 
 KNOWN = """
 en 0 zero
@@ -109,5 +109,5 @@ def test_the_seed_decides_and_no_number_of_test_stands_in_train() -> None:
 
 def test_the_corpus_is_files_like_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path / "cache"))
-    assert read_pairs(PairFiles(locate("numbers")["dev"])).pairs == number_parts()["dev"]
+    assert read_pairs(PairReader().files(locate("numbers")["dev"])).pairs == number_parts()["dev"]
     assert [path.name for path in export("numbers", tmp_path / "out")] == ["train.tsv", "dev.tsv", "test.tsv"]

@@ -9,7 +9,7 @@ import pytest
 from elman.corpora import export, info, locate
 from elman.errors import UserError
 from elman.generated.surnames import surname_lists, surnames
-from elman.records import LabelledFiles, check_classes, overlap
+from elman.records import LabelledReader, check_classes, overlap
 
 pytest.importorskip("faker")
 
@@ -42,7 +42,7 @@ def test_the_corpus_is_files_like_any_other(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("ELMAN_CACHE", str(tmp_path / "cache"))
     files = locate("surnames")
     assert files == locate("surnames")
-    records = list(LabelledFiles(files["test"]).records())
+    records = list(LabelledReader().files(files["test"]).records())
     assert [(record.text, record.labels) for record in records] == [(r.text, r.labels) for r in surnames()["test"]]
     check_classes(Counter(label for record in records for label in record.labels), len(records), "surnames")
     assert info("surnames")["splits"]["test"]["lines"] == len(records) + 1

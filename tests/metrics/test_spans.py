@@ -5,16 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elman.errors import UserError
-from elman.metrics.spans import (
-    Scheme,
-    Span,
-    convert,
-    detect_scheme,
-    read_spans,
-    repair,
-    span_scores,
-    write_tags,
-)
+from elman.metrics.spans import span_scores
+from elman.text.spans import Scheme, Span, convert, detect_scheme, read_spans, repair, write_tags
 
 SCHEMES: tuple[Scheme, ...] = ("BIO", "IOB1", "BIOES")
 TYPES = ("PER", "LOC", "GPE-city")

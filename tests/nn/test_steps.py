@@ -41,7 +41,7 @@ def test_states_follow_the_callers_order() -> None:
     given = torch.tensor([[[1.0], [2.0]]])  # the state of x, then that of abc
     (inner,) = steps.state((given,))
     assert inner.flatten().tolist() == [2, 1], "the longest sequence comes first"
-    assert torch.equal(steps.final_state((inner,))[0], given)
+    assert torch.equal(steps.final_state((inner,)), given)
 
 
 def test_each_sequence_is_run_for_its_own_length() -> None:

@@ -66,14 +66,14 @@ def test_teacher_forcing_with_a_probability() -> None:
     torch.testing.assert_close(always, nearly, **CLOSE)
 
 
-def test_where_the_steps_look() -> None:
+def test_the_attention_weights_of_all_steps() -> None:
     net, given = network("luong-feeding"), batch()
-    looked = net.attended(given.source, given.lengths, given.inputs, given.batch_sizes)
-    assert looked.shape == (3, len(given.batch_sizes), given.source.shape[1])
+    weights = net.attended(given.source, given.lengths, given.inputs, given.batch_sizes)
+    assert weights.shape == (3, len(given.batch_sizes), given.source.shape[1])
     for row, length in enumerate(given.lengths.tolist()):
         steps = int((given.batch_sizes > row).sum())
-        torch.testing.assert_close(looked[row, :steps].sum(-1), torch.ones(steps, dtype=torch.double))
-        assert not looked[row, :, length:].any()
+        torch.testing.assert_close(weights[row, :steps].sum(-1), torch.ones(steps, dtype=torch.double))
+        assert not weights[row, :, length:].any()
 
 
 def test_dropouts_fall_only_while_training() -> None:

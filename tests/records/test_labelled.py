@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from elman.errors import UserError
 from elman.records import (
     BadLines,
-    LabelledFiles,
+    Files,
+    LabelledReader,
+    LabelledText,
     check_classes,
     iterate_texts,
     overlap,
-    read_labelled,
     seen,
     stratified_folds,
     stratified_split,
@@ -32,7 +33,7 @@ def write(place: Path, content: str | bytes) -> Path:
     return place
 
 
-def pairs(files: LabelledFiles) -> list[tuple[str, tuple[str, ...]]]:
+def pairs(files: Files[LabelledText]) -> list[tuple[str, tuple[str, ...]]]:
     return [(record.text, record.labels) for record in files.records()]
 
 
@@ -58,7 +59,7 @@ def pairs(files: LabelledFiles) -> list[tuple[str, tuple[str, ...]]]:
     ],
 )
 def test_columns_are_found_and_guesses_are_told(tmp_path: Path, name: str, content, options: dict, guess: str) -> None:
-    files = LabelledFiles(write(tmp_path / name, content), **options)
+    files = LabelledReader(**options).files(write(tmp_path / name, content))
     assert pairs(files) == [("fine", ("good",)), ("dull", ("bad",))]
     assert guess in files.guess
     assert bool(guess) == bool(files.guess)
@@ -66,39 +67,42 @@ def test_columns_are_found_and_guesses_are_told(tmp_path: Path, name: str, conte
 
 def test_the_column_with_few_values_is_the_label(tmp_path: Path) -> None:
     rows = "".join(f"{'AB'[i % 2]},word {i}\n" for i in range(50))
-    assert pairs(LabelledFiles(write(tmp_path / "a.csv", rows)))[1] == ("word 1", ("B",))
+    assert pairs(LabelledReader().files(write(tmp_path / "a.csv", rows)))[1] == ("word 1", ("B",))
 
 
 def test_several_labels(tmp_path: Path) -> None:
     table = write(tmp_path / "a.csv", "text,labels\none,x| y|x\ntwo,\n")
-    assert pairs(LabelledFiles(table, separator="|")) == [("one", ("x", "y")), ("two", ())]
+    assert pairs(LabelledReader(separator="|").files(table)) == [("one", ("x", "y")), ("two", ())]
     lists = write(tmp_path / "a.jsonl", '{"text": "one", "labels": ["x", 3]}\n{"text": "two", "labels": []}\n')
-    assert pairs(LabelledFiles(lists)) == [("one", ("x", "3")), ("two", ())]
+    assert pairs(LabelledReader().files(lists)) == [("one", ("x", "3")), ("two", ())]
 
 
 def test_a_folder_a_class_and_a_file_a_class(tmp_path: Path) -> None:
     write(tmp_path / "a" / "good" / "1.txt", "two\nlines\n")
     write(tmp_path / "a" / "bad" / "deep" / "2", "dull")
     write(tmp_path / "a" / ".git" / "3.txt", "no")
-    assert pairs(LabelledFiles(tmp_path / "a")) == [("dull", ("bad",)), ("two\nlines", ("good",))]
+    assert pairs(LabelledReader().files(tmp_path / "a")) == [("dull", ("bad",)), ("two\nlines", ("good",))]
     write(tmp_path / "b" / "rt.neg", "dull \n\nweak\n")
     write(tmp_path / "b" / "rt.pos", "fine\n")
-    found = LabelledFiles(tmp_path / "b")
+    found = LabelledReader().files(tmp_path / "b")
     assert pairs(found) == [("dull", ("neg",)), ("weak", ("neg",)), ("fine", ("pos",))]
-    assert [record.where.rpartition(":")[2] for record in found.records()] == ["1", "3", "1"]
+    assert [record.where.line for record in found.records()] == [1, 3, 1]
     write(tmp_path / "c" / "German.txt", "Adler\n")
     write(tmp_path / "c" / "Czech.txt", "Adsit\n")
-    assert pairs(LabelledFiles(tmp_path / "c")) == [("Adsit", ("Czech",)), ("Adler", ("German",))]
+    assert pairs(LabelledReader().files(tmp_path / "c")) == [("Adsit", ("Czech",)), ("Adler", ("German",))]
 
 
 def test_the_parts_of_a_label_and_the_grades_of_trees(tmp_path: Path) -> None:
     questions = write(tmp_path / "q.label", "NUM:dist How far ?\nHUM:ind Who na\xefve ?\n".encode("latin-1"))
     options = {"encoding": "latin-1"}
-    assert pairs(LabelledFiles(questions, **options))[1] == ("Who naïve ?", ("HUM:ind",))
-    assert pairs(LabelledFiles(questions, classes="coarse", **options))[0] == ("How far ?", ("NUM",))
+    assert pairs(LabelledReader(**options).files(questions))[1] == ("Who naïve ?", ("HUM:ind",))
+    assert pairs(LabelledReader(classes="coarse", **options).files(questions))[0] == ("How far ?", ("NUM",))
     trees = write(tmp_path / "t.txt", "(3 (2 It) (4 works))\n(2 (2 So) (2 so))\n(0 (2 No) (0 good))\n")
-    assert pairs(LabelledFiles(trees))[1] == ("So so", ("2",))
-    assert pairs(LabelledFiles(trees, classes="binary")) == [("It works", ("positive",)), ("No good", ("negative",))]
+    assert pairs(LabelledReader().files(trees))[1] == ("So so", ("2",))
+    assert pairs(LabelledReader(classes="binary").files(trees)) == [
+        ("It works", ("positive",)),
+        ("No good", ("negative",)),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -130,33 +134,33 @@ def test_the_parts_of_a_label_and_the_grades_of_trees(tmp_path: Path) -> None:
 )
 def test_wrong_input_is_one_sentence(tmp_path: Path, name: str, content: str, options: dict, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        read_labelled(LabelledFiles(write(tmp_path / name, content), **options))
+        LabelledReader(**options).files(write(tmp_path / name, content)).read()
 
 
 def test_empty_classes_and_missing_files(tmp_path: Path) -> None:
     write(tmp_path / "a" / "good" / "1.txt", "fine")
     (tmp_path / "a" / "bad").mkdir()
     with pytest.raises(UserError, match="the class 'bad' is empty"):
-        read_labelled(LabelledFiles(tmp_path / "a"))
+        LabelledReader().files(tmp_path / "a").read()
     with pytest.raises(UserError, match="no such file"):
-        LabelledFiles(tmp_path / "absent.csv")
+        LabelledReader().files(tmp_path / "absent.csv")
     (tmp_path / "b").mkdir()
     with pytest.raises(UserError, match="is empty"):
-        LabelledFiles(tmp_path / "b")
+        LabelledReader().files(tmp_path / "b")
     mixed = [write(tmp_path / "a.csv", "a,b\n"), write(tmp_path / "a.tsv", "a\tb\n")]
     with pytest.raises(UserError, match="written in different ways"):
-        LabelledFiles(mixed)
+        LabelledReader().files(mixed)
 
 
 def test_bad_lines_are_skipped_counted_and_named(tmp_path: Path) -> None:
     content = b'text,label\none,x\ntwo\n,y\nf\xffour,y\nfi"v"e,x\n"si"x,y\nseven,y\n'
     told: list[str] = []
     bad = BadLines("skip", told.append)
-    records = list(LabelledFiles(write(tmp_path / "a.csv", content)).records(bad))
-    assert [(record.text, record.where.rpartition(":")[2]) for record in records] == [
-        ("one", "2"),
-        ('fi"v"e', "6"),
-        ("seven", "8"),
+    records = list(LabelledReader().files(write(tmp_path / "a.csv", content)).records(bad))
+    assert [(record.text, record.where.line) for record in records] == [
+        ("one", 2),
+        ('fi"v"e', 6),
+        ("seven", 8),
     ]
     assert bad.count == 4
     assert [line.split(" ")[0].rpartition(":")[2] for line in told] == ["3", "4", "5", "7"]
@@ -179,7 +183,7 @@ def test_texts_to_predict(tmp_path: Path) -> None:
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     place = write(tmp_path / "a.csv", "text,label\n" + "a line of some words,x\n" * 200_000)
-    files = LabelledFiles(place)
+    files = LabelledReader().files(place)
     tracemalloc.start()
     try:
         count = sum(1 for _ in files.records())
@@ -277,7 +281,7 @@ def test_what_stands_in_training_too() -> None:
     ],
 )
 def test_published_sizes(data_dir: Path, path: str, options: dict, texts: int, classes: int) -> None:
-    records = read_labelled(LabelledFiles(data_dir / path, **options))
+    records = LabelledReader(**options).files(data_dir / path).read()
     counts = Counter(label for record in records for label in record.labels)
     assert (len(records), len(counts)) == (texts, classes)
     check_classes(counts, texts, path)
@@ -286,7 +290,10 @@ def test_published_sizes(data_dir: Path, path: str, options: dict, texts: int, c
 @pytest.mark.data
 def test_names_that_stand_in_both_splits(data_dir: Path) -> None:
     train, test = (
-        [(record.text, record.labels) for record in LabelledFiles(data_dir / "names" / f"names_{split}.csv").records()]
+        [
+            (record.text, record.labels)
+            for record in LabelledReader().files(data_dir / "names" / f"names_{split}.csv").records()
+        ]
         for split in ("train", "test")
     )
     assert overlap(train, test) / len(test) == pytest.approx(0.115, abs=0.0005)

@@ -8,7 +8,7 @@ import pytest
 
 from elman.corpora import locate
 from elman.errors import UserError
-from elman.records import BadLines, Pair, PairFiles, read_pairs, references, write_pairs
+from elman.records import BadLines, Files, Pair, PairReader, Place, read_pairs, references, write_pairs
 
 GERMAN, ENGLISH = ["Ein Hund.", "Zwei Katzen.", "Drei Vögel."], ["A dog.", "Two cats.", "Three birds."]
 BOTH = list(zip(GERMAN, ENGLISH, strict=True))
@@ -19,7 +19,7 @@ def written(path: Path, *lines: str) -> Path:
     return path
 
 
-def sides(files: PairFiles, bad: BadLines | None = None) -> list[tuple[str, str]]:
+def sides(files: Files[Pair], bad: BadLines | None = None) -> list[tuple[str, str]]:
     return [(pair.source, pair.target) for pair in (files.records(bad) if bad else files.records())]
 
 
@@ -29,24 +29,24 @@ def parallel(tmp_path: Path) -> list[Path]:
 
 
 def test_line_i_belongs_to_line_i(parallel: list[Path]) -> None:
-    files = PairFiles(parallel)
+    files = PairReader().files(parallel)
     assert (files.format, files.guess) == ("parallel", "")
     assert sides(files) == BOTH
-    assert next(files.records()).where == f"{parallel[0]}:1"
+    assert next(files.records()).where == Place(parallel[0], 1)
 
 
 @pytest.mark.parametrize(
     "chosen", [{"source": "en"}, {"target": "de"}, {"source": 2}, {"source": "en", "target": "de"}]
 )
 def test_the_direction_is_chosen_by_how_files_end(parallel: list[Path], chosen: dict) -> None:
-    assert sides(PairFiles(parallel, **chosen)) == [(english, german) for german, english in BOTH]
+    assert sides(PairReader(**chosen).files(parallel)) == [(english, german) for german, english in BOTH]
 
 
 def test_several_twos_of_files_follow_one_another(parallel: list[Path], tmp_path: Path) -> None:
     more = [written(tmp_path / "more.de", "Ja."), written(tmp_path / "more.en", "Yes.")]
-    assert sides(PairFiles([*parallel, *more])) == [*BOTH, ("Ja.", "Yes.")]
+    assert sides(PairReader().files([*parallel, *more])) == [*BOTH, ("Ja.", "Yes.")]
     with pytest.raises(UserError, match=r"more\.de has no file beside it"):
-        PairFiles([*parallel, more[0]])
+        PairReader().files([*parallel, more[0]])
 
 
 @pytest.mark.parametrize("longer", [0, 1])
@@ -54,93 +54,95 @@ def test_different_lengths_are_refused_with_the_longer_and_by_how_much(parallel:
     with parallel[longer].open("a", encoding="utf-8") as out:
         out.write("x\ny\n")
     with pytest.raises(UserError, match=rf"{parallel[longer].name} is longer than .* by 2 lines \(5 and 3\)"):
-        list(PairFiles(parallel).records())
+        list(PairReader().files(parallel).records())
     with pytest.raises(UserError, match=rf"{parallel[longer].name} is longer"):
-        list(PairFiles(parallel, source="en").records())
+        list(PairReader(source="en").files(parallel).records())
 
 
 def test_a_file_that_is_neither_side_is_named(parallel: list[Path]) -> None:
     with pytest.raises(UserError, match=r"is the side 'fr' that .*: give -s data\.source=de -s data\.target=en"):
-        PairFiles(parallel, source="fr")
+        PairReader(source="fr").files(parallel)
     with pytest.raises(UserError, match="source and target are both"):
-        PairFiles(parallel, source="de", target=1)
+        PairReader(source="de", target=1).files(parallel)
 
 
 def test_tabs_show_pairs_whatever_the_name_and_quotes_are_characters(tmp_path: Path) -> None:
     path = written(tmp_path / "fra.txt", '"Look," she said.\t« Regarde. »', 'No."\tNon."')
-    files = PairFiles(path)
+    files = PairReader().files(path)
     assert files.format == "tsv"
     assert sides(files)[0] == ('"Look," she said.', "« Regarde. »")
     assert files.guess == "fra.txt: the source is column 1, the target is column 2 (guessed)"
-    assert sides(PairFiles(path, source=2, target=1))[1] == ('Non."', 'No."')
+    assert sides(PairReader(source=2, target=1).files(path))[1] == ('Non."', 'No."')
 
 
 def test_more_columns_are_allowed_and_chosen_by_number_or_name(tmp_path: Path) -> None:
     path = written(tmp_path / "a.tsv", "Go.\tVa !\tCC-BY 7", "Run!\tCours !\tCC-BY 8")
-    assert sides(PairFiles(path)) == [("Go.", "Va !"), ("Run!", "Cours !")]
+    assert sides(PairReader().files(path)) == [("Go.", "Va !"), ("Run!", "Cours !")]
     named = written(tmp_path / "b.tsv", "id\tsrc\ttgt", "1\tGo.\tVa !")
-    assert sides(PairFiles(named)) == [("Go.", "Va !")]
-    assert sides(PairFiles(named, source="tgt", target="src")) == [("Va !", "Go.")]
+    assert sides(PairReader().files(named)) == [("Go.", "Va !")]
+    assert sides(PairReader(source="tgt", target="src").files(named)) == [("Va !", "Go.")]
     with pytest.raises(UserError, match=r"b\.tsv:1 has no column called 'trg': did you mean 'tgt'"):
-        PairFiles(named, source="src", target="trg")
+        PairReader(source="src", target="trg").files(named)
     with pytest.raises(UserError, match="the same column"):
-        PairFiles(named, source="src", target="src")
+        PairReader(source="src", target="src").files(named)
 
 
 def test_a_header_of_languages_is_no_pair(tmp_path: Path) -> None:
     path = written(tmp_path / "a.tsv", "en\tde", "Go.\tGeh.")
-    files = PairFiles(path, source="de")
+    files = PairReader(source="de").files(path)
     assert sides(files) == [("Geh.", "Go.")]
-    assert sides(PairFiles(path)) == [("Go.", "Geh.")]
-    assert sides(PairFiles(written(tmp_path / "words.tsv", "word\tWort", "dog\tHund")))[0] == ("word", "Wort")
+    assert sides(PairReader().files(path)) == [("Go.", "Geh.")]
+    assert sides(PairReader().files(written(tmp_path / "words.tsv", "word\tWort", "dog\tHund")))[0] == ("word", "Wort")
 
 
 def test_csv_has_quotes(tmp_path: Path) -> None:
     path = written(tmp_path / "a.csv", "source,target", '"Go, go.","Va, va !"')
-    assert sides(PairFiles(path)) == [("Go, go.", "Va, va !")]
+    assert sides(PairReader().files(path)) == [("Go, go.", "Va, va !")]
 
 
 def test_json_fields_are_guessed_and_said(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", '{"id": 1, "en": "Go.", "fr": "Va !"}')
-    files = PairFiles(path)
+    files = PairReader().files(path)
     assert sides(files) == [("Go.", "Va !")]
     assert files.guess == "a.jsonl: the source is field 'en', the target is field 'fr' (guessed)"
-    assert sides(PairFiles(path, source="fr", target="en")) == [("Va !", "Go.")]
+    assert sides(PairReader(source="fr", target="en").files(path)) == [("Va !", "Go.")]
     unclear = written(tmp_path / "b.jsonl", '{"a": "x", "b": "y", "c": "z"}')
     with pytest.raises(UserError, match=r"b\.jsonl:1 has the fields a, b, c: say which"):
-        PairFiles(unclear)
+        PairReader().files(unclear)
 
 
 def test_a_bad_line_is_named_or_skipped_and_counted(tmp_path: Path) -> None:
     table = written(tmp_path / "a.tsv", "Go.\tVa !", "Run!", "Wow!\tÇa alors !")
     with pytest.raises(UserError, match=r"a\.tsv:2 has 1 columns where the first row has 2"):
-        list(PairFiles(table).records())
+        list(PairReader().files(table).records())
     bad = BadLines("skip")
-    assert [source for source, _ in sides(PairFiles(table), bad)] == ["Go.", "Wow!"]
+    assert [source for source, _ in sides(PairReader().files(table), bad)] == ["Go.", "Wow!"]
     assert bad.count == 1
     objects = written(tmp_path / "a.jsonl", '{"source": "a", "target": "b"}', '{"source": "c"}')
     with pytest.raises(UserError, match=r"a\.jsonl:2 has no field 'target'"):
-        list(PairFiles(objects).records())
+        list(PairReader().files(objects).records())
 
 
 def test_gzip_is_read_as_it_is(tmp_path: Path) -> None:
     for name, lines in (("train.de.gz", GERMAN), ("train.en.gz", ENGLISH)):
         (tmp_path / name).write_bytes(gzip.compress("\n".join(lines).encode()))
-    assert sides(PairFiles([tmp_path / "train.de.gz", tmp_path / "train.en.gz"], source="en"))[0] == BOTH[0][::-1]
+    assert (
+        sides(PairReader(source="en").files([tmp_path / "train.de.gz", tmp_path / "train.en.gz"]))[0] == BOTH[0][::-1]
+    )
 
 
 def test_what_is_left_out_is_counted_and_said(tmp_path: Path) -> None:
     path = written(tmp_path / "a.tsv", "Go.\tVa !", "Go.\tVa !", "Run!\t ", "\tRien", "Go.\tPars !")
-    kept = read_pairs(PairFiles(path))
+    kept = read_pairs(PairReader().files(path))
     assert (len(kept.pairs), kept.empty, kept.duplicates) == (3, 2, 1)
-    dropped = read_pairs(PairFiles(path), drop_duplicates=True)
+    dropped = read_pairs(PairReader().files(path), drop_duplicates=True)
     assert dropped.pairs == [Pair("Go.", "Va !"), Pair("Go.", "Pars !")]
     assert dropped.said == [
         "a.tsv: 2 pairs with an empty side are left out",
         "a.tsv: 1 pair repeats an earlier one, and is left out",
     ]
     with pytest.raises(UserError, match="holds no pairs"):
-        read_pairs(PairFiles(written(tmp_path / "b.tsv", "Run!\t ")))
+        read_pairs(PairReader().files(written(tmp_path / "b.tsv", "Run!\t ")))
 
 
 def test_files_are_read_in_a_stream(tmp_path: Path) -> None:
@@ -149,40 +151,40 @@ def test_files_are_read_in_a_stream(tmp_path: Path) -> None:
     with path.open("w", encoding="utf-8") as out:
         out.writelines(f"{number}\tnumber {number}\n" for number in range(100_000))
         out.write("the end\n")
-    first = list(islice(PairFiles(path).records(), 2))
+    first = list(islice(PairReader().files(path).records(), 2))
     assert [pair.target for pair in first] == ["number 0", "number 1"]
 
 
 def test_a_pronouncing_dictionary(tmp_path: Path) -> None:
     lines = (";;; comment", "aalto AA1 L T OW2 # name, finnish", "read R EH1 D", "read(2) R IY1 D", "'s EH1 S")
     path = written(tmp_path / "cmudict.dict", *lines)
-    pairs = list(PairFiles(path).records())
+    pairs = list(PairReader().files(path).records())
     assert pairs[0] == Pair("aalto", "AA1 L T OW2")
-    assert pairs[0].where == f"{path}:2"
+    assert pairs[0].where == Place(path, 2)
     assert references(pairs)["read"] == ["R EH1 D", "R IY1 D"]
-    assert sides(PairFiles(path, stress=False))[0] == ("aalto", "AA L T OW")
-    assert sides(PairFiles(path, source=2, target=1))[0] == ("AA1 L T OW2", "aalto")
+    assert sides(PairReader(stress=False).files(path))[0] == ("aalto", "AA L T OW")
+    assert sides(PairReader(source=2, target=1).files(path))[0] == ("AA1 L T OW2", "aalto")
     with pytest.raises(UserError, match=r"b\.dict:1 has no sounds after 'mute'"):
-        list(PairFiles(written(tmp_path / "b.dict", "mute")).records())
+        list(PairReader().files(written(tmp_path / "b.dict", "mute")).records())
 
 
 def test_options_of_another_format_are_refused(parallel: list[Path], tmp_path: Path) -> None:
     with pytest.raises(UserError, match="stress=false is for pronouncing dictionaries"):
-        PairFiles(parallel, stress=False)
+        PairReader(stress=False).files(parallel)
     with pytest.raises(UserError, match="no format 'jsnol': did you mean 'jsonl'"):
-        PairFiles(parallel, format="jsnol")  # type: ignore[arg-type]
+        PairReader(format="jsnol").files(parallel)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="does not show its pairs"):
-        PairFiles(parallel[0])
+        PairReader().files(parallel[0])
     with pytest.raises(UserError, match="written in different ways"):
-        PairFiles([parallel[0], written(tmp_path / "a.tsv", "a\tb")])
+        PairReader().files([parallel[0], written(tmp_path / "a.tsv", "a\tb")])
     with pytest.raises(UserError, match="no such file"):
-        PairFiles(tmp_path / "none.tsv")
+        PairReader().files(tmp_path / "none.tsv")
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     pairs = [Pair('"a" b', "é"), Pair("source", "target")]
     write_pairs(tmp_path / "out.tsv", pairs)
-    assert read_pairs(PairFiles(tmp_path / "out.tsv")).pairs == pairs
+    assert read_pairs(PairReader().files(tmp_path / "out.tsv")).pairs == pairs
     with pytest.raises(UserError, match="has a tab or a line end"):
         write_pairs(tmp_path / "bad.tsv", [Pair("a\tb", "c")])
     assert not (tmp_path / "bad.tsv").exists()
@@ -200,5 +202,5 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     ],
 )
 def test_published_sizes(data_dir: Path, corpus: str, split: str, pairs: int, sources: int) -> None:
-    found = read_pairs(PairFiles(locate(corpus, data_dir)[split])).pairs
+    found = read_pairs(PairReader().files(locate(corpus, data_dir)[split])).pairs
     assert (len(found), len(references(found))) == (pairs, sources)

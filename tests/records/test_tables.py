@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from elman.errors import UserError
-from elman.records import Record, read_records
-from elman.records.tables import Part, RecordFiles, iterate_records, table_rows
+from elman.records import Place, Record, RecordReader, read_records
+from elman.records.records import Part, RecordFiles
 
 
 def pairs(records: list[Record]) -> list[tuple[str, str | None]]:
@@ -23,7 +23,7 @@ def read(tmp_path: Path, name: str, content: str | bytes, **options) -> list[Rec
 def test_a_table_without_header(tmp_path: Path) -> None:
     records = read(tmp_path, "n.csv", '"Adsit","Czech"\r\n"O\'Neil, Jr.","Irish"\r\n')
     assert pairs(records) == [("Adsit", "Czech"), ("O'Neil, Jr.", "Irish")]
-    assert records[1].where.endswith("n.csv:2")
+    assert records[1].where == Place(tmp_path / "n.csv", 2)
 
 
 def test_columns_by_name_and_by_number(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_columns_by_name_and_by_number(tmp_path: Path) -> None:
 def test_a_quoted_field_may_hold_a_line_end(tmp_path: Path) -> None:
     records = read(tmp_path, "a.csv", 'text,label\n"two\nlines",x\nb,y\n')
     assert pairs(records) == [("two\nlines", "x"), ("b", "y")]
-    assert records[1].where.endswith(":4")
+    assert records[1].where.line == 4
 
 
 def test_json_lines(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_missing_table(tmp_path: Path) -> None:
 )
 def test_labels_that_nobody_asked_for_are_not_read(tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_text(content)
-    assert pairs(list(iterate_records(tmp_path / name))) == [("a", None)]
+    assert pairs(list(RecordReader().files(tmp_path / name))) == [("a", None)]
 
 
 def test_a_folder_of_records(tmp_path: Path) -> None:
@@ -122,7 +122,21 @@ def test_no_records(tmp_path: Path) -> None:
         RecordFiles(tmp_path / "a.csv").facts()
 
 
-def test_a_table_that_semicolons_separate_is_not_blamed_on_a_row() -> None:
-    lines = ["text;label", "late, again;bad"]
-    with pytest.raises(UserError, match=r"a.csv:2 has 2 columns .* if semicolons separate its columns, write it with"):
-        list(table_rows(Path("a.csv"), iter(lines), ".csv"))
+@pytest.mark.parametrize("mark", [";", "|", "\t"])
+def test_what_separates_columns_is_seen(tmp_path: Path, mark: str) -> None:
+    table = f'text{mark}label\nlate, again{mark}bad\n"a{mark}b"{mark}good\n'
+    assert pairs(read(tmp_path, "a.csv", table)) == [("late, again", "bad"), (f"a{mark}b", "good")]
+
+
+def test_marks_within_texts_separate_nothing(tmp_path: Path) -> None:
+    assert pairs(read(tmp_path, "a.csv", "late; again,bad\nfine,good\n")) == [("late; again", "bad"), ("fine", "good")]
+    assert pairs(read(tmp_path, "a.csv", "late; again\nfine\nwell\n"))[0] == ("late; again", None)
+
+
+def test_texts_of_their_own_to_predict_for() -> None:
+    for lines, where in (
+        (["one", "two"], "a.txt"),
+        (["one,x", "two,y"], "a.csv"),
+        (["id,text", "1,one", "2,two"], "a.csv"),
+    ):
+        assert [record.text for record in RecordReader().lines(lines, Path(where))] == ["one", "two"]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from elman.errors import UserError
-from elman.records import BadLines, Sentence, TaggedFiles, read_tagged, write_tagged
+from elman.records import BadLines, Place, Sentence, TaggedReader, write_tagged
 from elman.records.tagged import conll_text
 
 CONLLU = """\
@@ -30,7 +30,7 @@ def write(place: Path, content: str) -> Path:
 
 
 def found(place: Path, **options) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    return [(sentence.tokens, sentence.tags) for sentence in TaggedFiles(place, **options).sentences()]
+    return [(sentence.tokens, sentence.tags) for sentence in TaggedReader(**options).files(place).records()]
 
 
 EXPECTED = [(("New", "York"), ("B-LOC", "I-LOC")), (("Yes",), ("O",))]
@@ -67,7 +67,7 @@ def test_a_hash_may_be_a_word_and_a_word_may_hold_blanks(tmp_path: Path) -> None
 def test_conllu_without_multiword_and_empty_lines(tmp_path: Path, tag: str | None, tags: tuple[str, ...]) -> None:
     place = write(tmp_path / "a.conllu", CONLLU)
     assert found(place, tag=tag) == [(("Vamos", "nos", "mar"), tags)]
-    assert next(TaggedFiles(place).sentences()).where.endswith("a.conllu:4")
+    assert next(TaggedReader().files(place).records()).where == Place(place, 4)
 
 
 def test_json_lines_and_tokens_alone(tmp_path: Path) -> None:
@@ -102,14 +102,14 @@ def test_json_lines_and_tokens_alone(tmp_path: Path) -> None:
 )
 def test_wrong_input_is_one_sentence(tmp_path: Path, name: str, content: str, options: dict, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        read_tagged(TaggedFiles(write(tmp_path / name, content), **options))
+        TaggedReader(**options).files(write(tmp_path / name, content)).read()
 
 
 def test_a_sentence_with_a_bad_line_is_skipped_whole(tmp_path: Path) -> None:
     place = write(tmp_path / "a.conll", "a O\n\nb O\nc\nd O\n\ne O\n")
     told: list[str] = []
     bad = BadLines("skip", told.append)
-    assert [sentence.tokens for sentence in TaggedFiles(place).sentences(bad)] == [("a",), ("e",)]
+    assert [sentence.tokens for sentence in TaggedReader().files(place).records(bad)] == [("a",), ("e",)]
     assert bad.count == 1
     assert "a.conll:4 " in told[0]
 
@@ -117,14 +117,14 @@ def test_a_sentence_with_a_bad_line_is_skipped_whole(tmp_path: Path) -> None:
 def test_a_file_without_empty_lines_is_not_taken_into_memory(tmp_path: Path) -> None:
     place = write(tmp_path / "a.conll", "a O\n" * 100_002)
     with pytest.raises(UserError, match="put one after each sentence"):
-        list(TaggedFiles(place).sentences())
+        list(TaggedReader().files(place).records())
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
-    files = TaggedFiles(write(tmp_path / "a.conll", "New B-LOC\nYork I-LOC\n\n" * 50_000))
+    files = TaggedReader().files(write(tmp_path / "a.conll", "New B-LOC\nYork I-LOC\n\n" * 50_000))
     tracemalloc.start()
     try:
-        count = sum(1 for _ in files.sentences())
+        count = sum(1 for _ in files.records())
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -170,6 +170,6 @@ def test_columns_cannot_hold_every_token() -> None:
     ],
 )
 def test_published_sizes(data_dir: Path, path: str, sentences: int, words: int, tags: int) -> None:
-    read = read_tagged(TaggedFiles(data_dir / path))
+    read = TaggedReader().files(data_dir / path).read()
     counts = Counter(tag for sentence in read for tag in sentence.tags)
     assert (len(read), sum(counts.values()), len(counts)) == (sentences, words, tags)

@@ -1,4 +1,4 @@
-"""The compiled decoder says what the network says, for every cell, depth, connection and size."""
+"""The compiled translator says what the network says, for every cell, depth, connection and size."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,15 +12,16 @@ from elman import kernels
 from elman.errors import UserError
 from elman.nn.attention import FixedLengthAttention
 from elman.nn.translation import TranslationNetwork
-from elman.runtime import Decoder, decoder_refusal, dequantise, quantise
-from elman.runtime.quantise import numbers
-from elman.runtime.weights import tensors_of
+from elman.ragged import Ragged
+from elman.runtime import CompiledTranslator, dequantise, quantise, translator_refusal
+from elman.runtime.weights import arrays_of
 from elman.tasks import folder as folders
 from tests.nn import translators
 
 pytestmark = pytest.mark.skipif(not kernels.available(), reason="the kernels were not built")
 
 SOURCES, LENGTHS = torch.tensor([[2, 3, 4, 5, 6], [7, 8, 0, 0, 0], [9, 0, 0, 0, 0]]), torch.tensor([5, 2, 1])
+READ = Ragged.of([row[:length].numpy() for row, length in zip(SOURCES, LENGTHS, strict=True)])
 WRITTEN = torch.tensor([[1, 1, 1], [2, 5, 6], [3, 3, 7], [7, 2, 4]])  # T x B
 
 
@@ -39,18 +40,17 @@ def by_pytorch(net: TranslationNetwork) -> tuple[torch.Tensor, torch.Tensor | No
     return torch.stack(found), state.weights
 
 
-@torch.no_grad()
-def compiled(decoder: Decoder, net: TranslationNetwork) -> tuple[torch.Tensor, torch.Tensor]:
-    state, found = decoder.begin(*net.encode(SOURCES, LENGTHS)), []
-    for ids in WRITTEN:
+def compiled(decoder: CompiledTranslator) -> tuple[torch.Tensor, torch.Tensor]:
+    state, found = decoder.read(READ), []
+    for ids in WRITTEN.numpy():
         logits, state = decoder.step(ids, state)
-        found.append(logits)
+        found.append(torch.from_numpy(logits.copy()))
     return torch.stack(found), torch.from_numpy(state.weights)
 
 
 def assert_same(net: TranslationNetwork, threads: int | None = None) -> None:
     logits, weights = by_pytorch(net)
-    found, looked = compiled(Decoder.of(net, threads=threads), net)
+    found, looked = compiled(CompiledTranslator.of(net, threads=threads))
     torch.testing.assert_close(found, logits, rtol=1e-5, atol=1e-5)
     if weights is not None:
         torch.testing.assert_close(looked, weights, rtol=1e-5, atol=1e-6)
@@ -94,55 +94,55 @@ def test_threads_share_the_work(tied: str, threads: int) -> None:
     """Large enough for several; what each of them computes does not depend on how many there are."""
     net = network("luong-feeding", "additive", hidden=256, embedding=256, tied=tied)
     assert_same(net, threads)
-    alone, _ = compiled(Decoder.of(net, threads=1), net)
-    together, _ = compiled(Decoder.of(net, threads=threads), net)
+    alone, _ = compiled(CompiledTranslator.of(net, threads=1))
+    together, _ = compiled(CompiledTranslator.of(net, threads=threads))
     assert torch.equal(alone, together)
 
 
 def test_several_threads_of_a_program_use_one_decoder() -> None:
     net = network("bahdanau", "additive", hidden=64)
-    decoder = Decoder.of(net, threads=1)
-    right, _ = compiled(decoder, net)
+    decoder = CompiledTranslator.of(net, threads=1)
+    right, _ = compiled(decoder)
     with ThreadPoolExecutor(4) as pool:
-        for found, _ in pool.map(lambda _: compiled(decoder, net), range(24)):
+        for found, _ in pool.map(lambda _: compiled(decoder), range(24)):
             assert torch.equal(found, right)
 
 
 @pytest.mark.parametrize("combination", translators.COMBINATIONS)
 def test_int8_is_close_to_the_rounded_weights(combination: tuple[str, str]) -> None:
     net = network(*combination, hidden=40, embedding=24)
-    arrays = quantise({name: numbers(tensor) for name, tensor in tensors_of(net).items()})
-    folders.fill(net, dequantise(arrays), "the network")
+    arrays = quantise(arrays_of(net))
+    folders.fill(net, dequantise(arrays))
     logits, _ = by_pytorch(net)
-    found, _ = compiled(Decoder.of(net, arrays=arrays), net)
+    found, _ = compiled(CompiledTranslator.of(net, arrays=arrays))
     assert not torch.equal(found, logits)
     torch.testing.assert_close(found, logits, rtol=0.05, atol=0.02)
 
 
 def test_what_it_cannot_run_is_said() -> None:
-    assert decoder_refusal(network()) is None
+    assert translator_refusal(network()) is None
     cho = network(cell="gru-cho")
-    assert "gru-cho" in str(decoder_refusal(cho))
+    assert "gru-cho" in str(translator_refusal(cho))
     with pytest.raises(UserError, match="gru-cho"):
-        Decoder.of(cho)
+        CompiledTranslator.of(cho)
     with pytest.raises(UserError, match="float32"):
-        Decoder.of(network().double())
+        CompiledTranslator.of(network().double())
 
 
 @torch.no_grad()
 def test_wrong_arrays_are_refused_and_never_read() -> None:
     net = network("luong-feeding", "additive")
-    decoder = Decoder.of(net)
-    state = decoder.begin(*net.encode(SOURCES, LENGTHS))
-    ids = torch.tensor([1, 2, 3])
+    decoder = CompiledTranslator.of(net)
+    state = decoder.read(READ)
+    ids = np.array([1, 2, 3])
     for wrong in ([1, 2, -1], [1, 2, 99], [1, 2]):
         with pytest.raises(ValueError, match=r"ids|state"):
-            decoder.step(torch.tensor(wrong), state)
-    for odd in (torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1, 2, 2**32 + 3])):
+            decoder.step(np.array(wrong), state)
+    for odd in (np.array([1.0, 2.0, 3.0]), np.array([1, 2, 2**32 + 3])):
         with pytest.raises((UserError, ValueError), match="ids"):
             decoder.step(odd, state)
     with pytest.raises(UserError, match="threads"):
-        Decoder.of(net, threads=0)
+        CompiledTranslator.of(net, threads=0)
     sources = state.sources
     for changed in (
         state._replace(owners=np.array([0, 1, 3], np.int32)),
@@ -157,7 +157,7 @@ def test_wrong_arrays_are_refused_and_never_read() -> None:
             decoder.step(ids, changed)
     with pytest.raises(ValueError, match="logits"):
         decoder.step(ids, state, decoder.room(2))
-    for room in (decoder.room(3).double(), decoder.room(6)[::2]):  # whose copy would be written to
+    for room in (decoder.room(3).astype(np.float64), decoder.room(6)[::2]):  # whose copy would be written to
         with pytest.raises(TypeError):
             decoder.step(ids, state, room)
     assert decoder.step(ids, state)[0].shape == (3, net.softmax.vocab_size)
@@ -167,17 +167,18 @@ def test_wrong_arrays_are_refused_and_never_read() -> None:
 @torch.no_grad()
 def test_a_row_gone_wrong_leaves_nothing_behind(cell: str) -> None:
     net = network(cell=cell, hidden=6)
-    decoder = Decoder.of(net)
-    state = decoder.begin(*net.encode(SOURCES, LENGTHS))
-    ids = torch.tensor([1, 2, 3])
-    right = decoder.step(ids, state)[0].clone()
+    decoder = CompiledTranslator.of(net)
+    state = decoder.read(READ)
+    ids = np.array([1, 2, 3])
+    right = decoder.step(ids, state)[0].copy()
     for _ in range(2):
-        assert not decoder.step(ids, state._replace(numbers=np.full_like(state.numbers, np.nan)))[0].isfinite().any()
-    assert torch.equal(decoder.step(ids, state)[0], right)
+        wrong, _ = decoder.step(ids, state._replace(numbers=np.full_like(state.numbers, np.nan)))
+        assert not np.isfinite(wrong).any()
+    assert np.array_equal(decoder.step(ids, state)[0], right)
 
 
 def test_a_token_that_the_decoder_ignores_is_ignored() -> None:
     net = network("luong", "general")
     net.decoder.attention = FixedLengthAttention(8, 8, longest=4)
     assert_same(net)
-    assert decoder_refusal(net) is None
+    assert translator_refusal(net) is None

@@ -17,10 +17,9 @@ from elman.errors import UserError
 from elman.nn.features import CharacterEncoder
 from elman.nn.pooling import POOLINGS
 from elman.nn.recurrent import Recurrent
-from elman.runtime import Encoder, encoder, encoder_refusal, quantise
-from elman.runtime.quantise import dequantise, numbers
-from elman.runtime.spelling import CompiledCharacters
-from elman.runtime.weights import tensors_of
+from elman.runtime import CompiledCharacters, Encoder, Layers, encoder, encoder_refusal, quantise
+from elman.runtime.quantise import dequantise
+from elman.runtime.weights import arrays_of
 
 pytestmark = pytest.mark.skipif(not kernels.available(), reason="the kernels were not built")
 
@@ -146,7 +145,7 @@ def test_ids_of_an_embedding(table: bool, connections: str, monkeypatch: pytest.
 @pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
 def test_int8_is_close_to_the_rounded_weights(cell: str) -> None:
     network = Network(cell, 40, 24, "attention", num_layers=2, bidirectional=True)
-    arrays = quantise({name: numbers(tensor) for name, tensor in tensors_of(network).items()})
+    arrays = quantise(arrays_of(network))
     texts = texts_of([8, 3, 1], 24)
     found = network.encoder(arrays=arrays)(torch.cat(texts).numpy(), [8, 3, 1])
     network.load_state_dict({name: torch.from_numpy(array) for name, array in dequantise(arrays).items()})
@@ -157,7 +156,7 @@ def test_int8_is_close_to_the_rounded_weights(cell: str) -> None:
 
 def test_int8_says_the_same_whatever_stands_beside_a_text() -> None:
     network = Network("lstm", 40, 24, "max", bidirectional=True)
-    arrays = quantise({name: numbers(tensor) for name, tensor in tensors_of(network).items()})
+    arrays = quantise(arrays_of(network))
     texts, lengths = texts_of([5, 9, 2, 9, 1], 24), [5, 9, 2, 9, 1]
     compiled = network.encoder(arrays=arrays)
     together = compiled(torch.cat(texts).numpy(), lengths)
@@ -188,7 +187,8 @@ def test_characters_of_words() -> None:
     spelled, lengths = torch.randint(30, (40, 9)), torch.randint(1, 10, (40,))
     with torch.no_grad():
         expected = characters(spelled, lengths, torch.arange(40))
-    found = CompiledCharacters(characters, characters)(spelled.numpy(), lengths.numpy())
+    compiled = CompiledCharacters("", arrays_of(characters), Layers.of(characters.body, "body"))
+    found = compiled(spelled.numpy(), lengths.numpy())
     np.testing.assert_allclose(found, expected.numpy(), atol=CLOSE)
 
 

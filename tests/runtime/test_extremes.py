@@ -11,9 +11,10 @@ import elman.nn
 from elman import kernels
 from elman.nn.pooling import POOLINGS
 from elman.nn.recurrent import Recurrent
-from elman.runtime import Decoder, Encoder, Engine, State, quantise
-from elman.runtime.quantise import dequantise, numbers
-from elman.runtime.weights import tensors_of
+from elman.ragged import Ragged
+from elman.runtime import CompiledTranslator, Encoder, Engine, State, quantise
+from elman.runtime.quantise import dequantise
+from elman.runtime.weights import arrays_of
 from tests.nn import translators
 from tests.runtime.networks import make
 
@@ -109,12 +110,11 @@ def test_decoder(cell: str, int8: bool) -> None:
     gates, state = units(cell)
     network = translators.network(cell=cell, hidden=len(state), layers=1).float()
     fill(network.decoder.body, cell, gates)
-    arrays = {name: numbers(tensor) for name, tensor in tensors_of(network).items()}
-    decoder = Decoder.of(network, arrays=quantise(arrays) if int8 else arrays)
-    with torch.no_grad():
-        begin = decoder.begin(*network.encode(torch.tensor([[2, 3]]), torch.tensor([2])))
+    arrays = arrays_of(network)
+    decoder = CompiledTranslator.of(network, arrays=quantise(arrays) if int8 else arrays)
+    begin = decoder.read(Ragged.of([[2, 3]]))
     first = torch.cat([torch.zeros_like(state), state] if cell == "lstm" else [state])
-    _, after = decoder.step(torch.tensor([1]), begin._replace(numbers=first.view(1, -1).numpy()))
+    _, after = decoder.step(np.array([1]), begin._replace(numbers=first.view(1, -1).numpy()))
     assert_near(after.numbers[0, : len(first)], expected(cell, gates, state))
 
 
@@ -131,7 +131,7 @@ def test_encoder(int8: bool, steps: int) -> None:
         for name, parameter in network.named_parameters():
             if "weight_ih" in name:
                 parameter.copy_(torch.stack([full.flatten(), last.flatten()], dim=1))
-    arrays = {name: numbers(tensor) for name, tensor in tensors_of(network).items()}
+    arrays = arrays_of(network)
     if int8:
         arrays = quantise(arrays)
         weight = next(torch.from_numpy(array) for name, array in dequantise(arrays).items() if "weight_ih" in name)

@@ -145,8 +145,8 @@ REQUEST: dict[str, Any] = {
 def test_the_boundary_checks_requests(wrong: dict[str, Any]) -> None:
     engine = Engine.of(make("lstm", labels=2))._native
     with pytest.raises(ValueError):
-        kernels.native.write(engine=engine, **REQUEST | wrong)
-    writing = kernels.native.write(engine=engine, **REQUEST)
+        kernels.native.generate(engine=engine, **REQUEST | wrong)
+    writing = kernels.native.generate(engine=engine, **REQUEST)
     for steps in (0, -5, 10**8):
         with pytest.raises(ValueError):
             writing.advance(steps)

@@ -5,7 +5,7 @@ import pytest
 
 from elman import kernels
 from elman.runtime import Engine, refusal
-from elman.runtime import network as networks
+from elman.runtime import language as networks
 from tests.runtime.networks import VOCABULARY, instruction_set, make, reference
 
 KINDS = {

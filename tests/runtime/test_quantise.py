@@ -11,7 +11,7 @@ from safetensors.numpy import load_file, save_file
 from elman import kernels
 from elman.errors import UserError
 from elman.runtime import Engine, dequantise, quantise
-from elman.runtime.weights import tensors_of
+from elman.runtime.weights import arrays_of
 from tests.runtime.networks import VOCABULARY, instruction_set, make
 
 
@@ -32,9 +32,9 @@ def test_a_row_is_off_by_half_a_step_at_most() -> None:
 
 def test_through_a_file_and_back(tmp_path: Path) -> None:
     network = make("lstm", hidden=128, embedding=64, layers=2, tied=True)
-    arrays = quantise(tensors_of(network))
+    arrays = quantise(arrays_of(network))
     save_file(arrays, tmp_path / "int8.safetensors")
-    save_file({name: tensor.numpy() for name, tensor in tensors_of(network).items()}, tmp_path / "float.safetensors")
+    save_file(arrays_of(network), tmp_path / "float.safetensors")
     small, large = ((tmp_path / f"{name}.safetensors").stat().st_size for name in ("int8", "float"))
     assert small < 0.28 * large
     again = Engine.of_arrays(
@@ -46,7 +46,7 @@ def test_through_a_file_and_back(tmp_path: Path) -> None:
 
 def test_the_architecture_alone_is_enough() -> None:
     network = make("gru", layers=2)
-    arrays = {name: tensor.numpy() for name, tensor in tensors_of(network).items()}
+    arrays = arrays_of(network)
     empty = make("gru", layers=2, seed=5).to("meta")
     assert np.array_equal(log_probs(Engine.of_arrays(empty, arrays)), log_probs(Engine.of(network)))
 
@@ -88,7 +88,7 @@ def test_integer_products_are_exact_at_their_largest() -> None:
 
 
 def damaged(change: Any) -> dict[str, Any]:
-    arrays = quantise(tensors_of(make("lstm")))
+    arrays = quantise(arrays_of(make("lstm")))
     change(arrays)
     return arrays
 

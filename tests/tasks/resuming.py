@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from elman.train import Trainer
 from elman.train.log import read_log
+from elman.train.loop import Trainer
 
 
 class Killed(BaseException):

@@ -5,11 +5,10 @@ from typing import Any
 
 from elman.batches import stream_ids
 from elman.records import TextFiles
-from elman.tasks import language
-from elman.tasks.language.data import open_data
-from elman.tasks.language.model import LanguageModel
-from elman.tasks.language.task import LanguageTask
-from elman.train import Trainer, seed_everything
+from elman.tasks import TASKS, training
+from elman.tasks.language import LanguageModel, LanguageRecipe
+from elman.tasks.recipes import load_recipe
+from elman.train.loop import Trainer
 from tests.train.toy import quiet
 
 SMALL = (
@@ -39,23 +38,40 @@ def write_names(path: Path) -> Path:
     return path
 
 
-def recipe(train: Path, *settings: str) -> language.LanguageRecipe:
+def recipe(train: Path, *settings: str) -> LanguageRecipe:
     """The small recipe on a file, with settings laid over it."""
-    return language.read_recipe(None, [*SMALL, f'data.train=["{train}"]', *settings])
+    return load_recipe(LanguageRecipe, None, [*SMALL, f'data.train=["{train}"]', *settings])
 
 
 def run(train: Path, out: Path, *settings: str, **options: Any) -> LanguageModel:
     """Train, and load what came of it."""
-    language.train(recipe(train, *settings), out, reporter=quiet(), **options)
-    return LanguageModel.load(out)
+    return run_task("lm", recipe(train, *settings), out, **options)  # type: ignore[no-any-return]
 
 
 def trainer(train: Path, out: Path, *settings: str) -> Trainer:
-    """A trainer as `language.train` makes it, for tests that stop it."""
-    chosen = recipe(train, *settings)
-    data = open_data(chosen)
-    seed_everything(chosen.train.seed)
-    return Trainer(LanguageTask(chosen, data), chosen.train, out, quiet())
+    """A trainer as a run makes it, for tests that stop it."""
+    return task_trainer("lm", recipe(train, *settings), out)
+
+
+# For all tasks
+
+
+def run_task(task: str, recipe: Any, out: Path, **options: Any) -> Any:
+    """Train by a recipe, and load what came of it."""
+    training.train(TASKS[task], recipe, out, reporter=quiet(), **options)
+    return TASKS[task].Model.load(out)
+
+
+def open_task(task: str, recipe: Any, said: list[str] | None = None) -> Any:
+    """The data of a recipe, and what the user is told of them."""
+    say = [].append if said is None else said.append
+    return TASKS[task].open(recipe, training.sources_of(recipe.data, None, None), None, say)
+
+
+def task_trainer(task: str, recipe: Any, out: Path) -> Trainer:
+    """A trainer as a run makes it, for tests that stop it."""
+    run = training.begin(TASKS[task], recipe, open_task(task, recipe))
+    return Trainer(run, run.recipe.train, out, quiet())
 
 
 def ids_of(model: LanguageModel, path: Path) -> Any:

@@ -8,9 +8,11 @@ import pytest
 
 import elman
 from elman.errors import UserError
+from elman.tasks import TASKS
 from elman.tasks import compare as comparing
-from elman.tasks.compare import compare, folder_name, headline, read_vary
-from tests.tasks.classify.runs import SMALL, write_table
+from elman.tasks.compare import compare, folder_name, read_vary
+from elman.tasks.report import Report
+from tests.tasks.classify_runs import SMALL, write_table
 from tests.tasks.runs import SMALL as SMALL_LM
 from tests.tasks.runs import prose
 from tests.train.toy import quiet
@@ -100,10 +102,15 @@ def test_any_task(tmp_path: Path) -> None:
 
 
 def test_the_headline_is_the_test_set() -> None:
-    assert headline({"dev": {"perplexity": 9.0, "loss": 2}}) == ("held-out perplexity", 9.0)
-    assert headline({"test": {"accuracy": 0.5, "spans": {"f1": 0.25}}}) == ("test span F1", 0.25)
-    assert headline({"test": {"bleu": 30.5, "perplexity": 9.0}}) == ("test BLEU", 30.5)
-    assert headline({"cross_validation": {"accuracy": {"mean": 0.75}}, "dev": {}})[1] == 0.75
+    def headline(task: str, value: dict[str, object]) -> tuple[str, float]:
+        found = Report(TASKS[task], value).headline()
+        return found.name, found.value
+
+    assert headline("lm", {"dev": {"perplexity": 9.0, "loss": 2}}) == ("held-out perplexity", 9.0)
+    assert headline("tag", {"test": {"accuracy": 0.5, "spans": {"f1": 0.25}}}) == ("test span F1", 0.25)
+    assert headline("translate", {"test": {"bleu": 30.5, "perplexity": 9.0}}) == ("test BLEU", 30.5)
+    crossed = {"cross_validation": {"accuracy": {"mean": 0.75}}, "dev": {}}
+    assert headline("classify", crossed) == ("cross-validated accuracy", 0.75)
 
 
 def test_values_as_they_are_written() -> None:

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,13 +13,12 @@ import torch
 from elman import kernels
 from elman.errors import UserError
 from elman.tasks import evaluate, load
-from elman.tasks.classify.model import TextClassifier
 from elman.tasks.export import export
-from elman.tasks.tag.model import TagModel
+from elman.tasks.tag import TagModel
 from tests.cli.invoke import invoke
 from tests.end_to_end.processes import environment
-from tests.tasks.classify import runs as classifiers
-from tests.tasks.tag import runs as taggers
+from tests.tasks import classify_runs as classifiers
+from tests.tasks import tag_runs as taggers
 
 pytestmark = pytest.mark.skipif(not kernels.available(), reason="the kernels were not built")
 
@@ -45,11 +43,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def by_pytorch(model: Any) -> Any:
-    model.refusal = lambda: "for comparison"
-    return model
-
-
 @pytest.mark.parametrize("settings", [(), ("model.pooling=attention", "model.cell=lstm"), ("model.pooling=last",)])
 @pytest.mark.parametrize("text", ["characters", "words"])
 def test_a_classifier_says_what_pytorch_says(tmp_path: Path, settings: tuple[str, ...], text: str) -> None:
@@ -59,7 +52,7 @@ def test_a_classifier_says_what_pytorch_says(tmp_path: Path, settings: tuple[str
         tmp_path / "names.csv", tmp_path / "run", f"text.kind={text}", "train.steps=3", *settings, *spelled
     )
     assert made.refusal() is None
-    expected = by_pytorch(TextClassifier.load(tmp_path / "run")).probabilities(TEXTS)
+    expected = load(tmp_path / "run", backend="torch").probabilities(TEXTS)
     np.testing.assert_allclose(made.probabilities(TEXTS), expected, atol=1e-6)
     np.testing.assert_allclose(made.probabilities(TEXTS[:1]), expected[:1], atol=1e-6)
 
@@ -78,7 +71,7 @@ def test_a_tagger_says_what_pytorch_says(tmp_path: Path, settings: tuple[str, ..
     taggers.write(tmp_path / "a.conll")
     made = taggers.run(tmp_path / "a.conll", tmp_path / "run", "train.epochs=1", f"model.crf={crf}", *settings)
     assert made.refusal() is None
-    expected = by_pytorch(TagModel.load(tmp_path / "run")).tag_tokens(SENTENCES)
+    expected = load(tmp_path / "run", backend="torch").tag_tokens(SENTENCES)
     assert made.tag_tokens(SENTENCES) == expected
     assert [made.tag_tokens([sentence])[0] for sentence in SENTENCES] == expected
 

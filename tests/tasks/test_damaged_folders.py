@@ -16,11 +16,11 @@ from elman.decode import Sampling
 from elman.errors import UserError
 from elman.tasks import LanguageModel, Translator
 from elman.tasks.export import export
+from tests.tasks import classify_runs as classify
 from tests.tasks import runs as language
-from tests.tasks.classify import runs as classify
+from tests.tasks import tag_runs as tag
+from tests.tasks import translate_runs as translate
 from tests.tasks.damaged import Damage, damages
-from tests.tasks.tag import runs as tag
-from tests.tasks.translate import runs as translate
 
 MEGABYTES = 400  # that a damaged folder of a few kilobytes may take at most
 QUICK, MANY = 25, 300  # damages of each model that every run of the tests tries, and that `make test-slow` tries
@@ -207,6 +207,6 @@ def test_weights_that_memory_has_no_room_for_are_not_damaged(
         def __exit__(self, *error: object) -> None:
             pass
 
-    monkeypatch.setattr("elman.tasks.folder.safe_open", Full)
+    monkeypatch.setattr("elman.runtime.weights.safe_open", Full)
     with pytest.raises(UserError, match=r"not enough memory: .*lm is too large a model for this machine"):
         elman.load(models / "lm")

@@ -13,7 +13,6 @@ from elman.decode import Sampling
 from elman.errors import UserError
 from elman.tasks import evaluate, load
 from elman.tasks.export import export
-from elman.tasks.language.model import LanguageModel
 from tests.cli.invoke import invoke
 from tests.end_to_end.processes import environment
 from tests.tasks.runs import ids_of, prose, run, write_names
@@ -33,11 +32,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert code == 0, error
     assert "% of" in out
     return folder
-
-
-def by_pytorch(model: LanguageModel) -> LanguageModel:
-    model.refusal = lambda: "for comparison"  # type: ignore[method-assign]
-    return model
 
 
 def test_int8_is_a_quarter_of_the_size_and_scores_the_same_within_a_percent(folder: Path) -> None:
@@ -72,7 +66,15 @@ def test_the_engine_writes_what_pytorch_writes(folder: Path) -> None:
     model = load(folder / "run")
     for sampling in (Sampling(seed=3), Sampling(0.7, 8, 0.9, 1.2, seed=4), Sampling(temperature=0)):
         options = {"length": 80, "samples": 3, "sampling": sampling, "stop": ["rain"]}
-        assert model.generate("the cat", **options) == by_pytorch(load(folder / "run")).generate("the cat", **options)
+        by_pytorch = load(folder / "run", backend="torch")
+        assert model.generate("the cat", **options) == by_pytorch.generate("the cat", **options)
+
+
+def test_an_int8_model_is_read_by_pytorch_where_that_is_asked_for(folder: Path) -> None:
+    by_pytorch, compiled = load(folder / "int8", backend="torch"), load(folder / "int8")
+    found, right = ([token.log_prob for token in model.score("the cat")] for model in (by_pytorch, compiled))
+    assert found == pytest.approx(right, abs=0.05) and found != right
+    assert len(by_pytorch.generate("the ", length=9)[0]) == 9
 
 
 def test_labels_reach_the_engine(tmp_path: Path) -> None:
@@ -80,7 +82,7 @@ def test_labels_reach_the_engine(tmp_path: Path) -> None:
     settings = ("data.unit=line", "data.label_column=label", "train.lr=0.02", "train.epochs=15")
     model = run(table, tmp_path / "run", *settings)
     for label in ("north", "south"):
-        wanted = by_pytorch(load(tmp_path / "run")).generate(label=label, samples=5)
+        wanted = load(tmp_path / "run", backend="torch").generate(label=label, samples=5)
         assert model.generate(label=label, samples=5) == wanted
     rounded = load(export(tmp_path / "run", tmp_path / "int8", int8=True))
     assert set(rounded.generate(label="south", samples=5, sampling=Sampling(0.5))[0]) <= set("xy")
@@ -90,7 +92,7 @@ def test_the_engine_follows_weights_that_change(folder: Path) -> None:
     model = load(folder / "run")
     before = model.generate("the ", length=30)
     with torch.no_grad():
-        for parameter in model.engine.parameters():  # type: ignore[union-attr]
+        for parameter in model.network.parameters():
             parameter.zero_()
     assert model.generate("the ", length=30) != before
 

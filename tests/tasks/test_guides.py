@@ -7,6 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from elman.tasks.classify import ClassifyRecipe
+from elman.tasks.series import SeriesRecipe
 from elman.tasks.tag import TagRecipe
 from elman.tasks.translate import TranslateRecipe
 from elman.train.recipe import known_keys
@@ -17,7 +18,13 @@ PLAIN = ("layers", "hidden", "epochs", "seed", "lowercase")  # keys that say it 
 
 
 @pytest.mark.parametrize(
-    ("guide", "recipe"), [("classify.md", ClassifyRecipe), ("tag.md", TagRecipe), ("translate.md", TranslateRecipe)]
+    ("guide", "recipe"),
+    [
+        ("classify.md", ClassifyRecipe),
+        ("tag.md", TagRecipe),
+        ("translate.md", TranslateRecipe),
+        ("series.md", SeriesRecipe),
+    ],
 )
 def test_a_guide_has_every_key_with_its_default_and_a_meaning(guide: str, recipe: type[BaseModel]) -> None:
     told = ROW.findall((DOCS / guide).read_text(encoding="utf-8"))

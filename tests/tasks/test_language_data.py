@@ -6,13 +6,38 @@ import pytest
 
 from elman.batches import IdStream
 from elman.errors import UserError
-from elman.tasks.language.data import encode_file, open_data
-from elman.tasks.language.settings import LanguageRecipe
+from elman.tasks import TASKS, training
+from elman.tasks.language import LanguageConfig, LanguageModel, LanguageRecipe
+from elman.tasks.reading import Reading
+from elman.tasks.task import Source
 from elman.text import Tokenizer, TokenizerSettings, fit_tokenizer
 
 
 def recipe(train: Path, *, text: dict | None = None, **data: object) -> LanguageRecipe:
     return LanguageRecipe.model_validate({"data": {"train": [str(train)], **data}, "text": text or {}})
+
+
+class Opened:
+    """The data of a recipe, with the names of their parts."""
+
+    def __init__(self, recipe: LanguageRecipe, tokenizer: Tokenizer | None = None) -> None:
+        sources = training.sources_of(recipe.data, None, None)
+        found = TASKS["lm"].open(recipe, sources, tokenizer, lambda line: None)
+        self.train: IdStream = found.train  # type: ignore[assignment]
+        self.dev: IdStream = found.dev  # type: ignore[assignment]
+        self.tokenizer: Tokenizer = found.facts["tokenizer"]
+        self.labels: list[str] = found.facts["labels"]
+
+
+def open_data(recipe: LanguageRecipe, tokenizer: Tokenizer | None = None) -> Opened:
+    return Opened(recipe, tokenizer)
+
+
+def encode_file(paths: list[Path], recipe: LanguageRecipe, tokenizer: Tokenizer, labels: list[str]) -> IdStream:
+    reading = Reading(recipe.data.unit, 0, True)
+    config = LanguageConfig.new("lm", recipe, model=recipe.model, reading=reading, labels=labels)
+    model = LanguageModel(config, tokenizer, {})
+    return TASKS["lm"].read_set(model, recipe, Source(paths), "it", lambda line: None)  # type: ignore[no-any-return]
 
 
 def lines_of(ids: IdStream, tokenizer: Tokenizer) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 import elman
 from elman.errors import RunError, UserError
-from elman.tasks import language
+from elman.tasks import report
 from elman.tasks.run import check_folder, prepare_folder, remove_leftovers
 from tests.tasks.runs import SMALL, prose, recipe, run
 from tests.train.toy import quiet
@@ -62,11 +62,11 @@ def test_the_library_resumes_by_the_folder_alone(tmp_path: Path) -> None:
     settings = {key: value for key, _, value in (setting.partition("=") for setting in SMALL)}
     first = elman.fit("lm", out=tmp_path / "run", train=text, settings={**settings, "train.steps": 3})
     again = elman.fit("lm", out=tmp_path / "run", resume=True)
-    assert again["dev"] == first["dev"]
+    assert again.report["dev"] == first.report["dev"]
     with pytest.raises(UserError, match="no run to resume"):
         elman.fit("lm", out=tmp_path / "nothing", resume=True)
-    report = elman.evaluate(tmp_path / "run", text, baselines=False)
-    assert report[str(text)]["tokens"] == len(text.read_text())
+    found = elman.evaluate(tmp_path / "run", text, baselines=False)
+    assert found[str(text)]["tokens"] == len(text.read_text())
 
 
 def test_other_text_of_the_same_length_is_not_resumed(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_other_text_of_the_same_length_is_not_resumed(tmp_path: Path) -> None:
     run(text, tmp_path / "run", "train.steps=3")
     text.write_text("cbacbaccb" * 40)
     with pytest.raises(UserError, match="training text has changed"):
-        language.train(recipe(text, "train.steps=3"), tmp_path / "run", resume=True)
+        run(text, tmp_path / "run", "train.steps=3", resume=True)
 
 
 def test_the_doors_of_the_package_stay_open_in_a_fresh_process() -> None:
@@ -102,7 +102,7 @@ def test_a_report_is_the_last_that_a_run_writes(tmp_path: Path, monkeypatch: pyt
     def full(path: Path, text: str) -> None:
         raise RunError(f"could not write {path}: No space left on device")
 
-    monkeypatch.setattr(language.report, "write_text", full)
+    monkeypatch.setattr(report, "write_text", full)
     with pytest.raises(RunError, match=r"README.md: No space left"):
         run(text, tmp_path / "run", "train.steps=3")
     assert not (tmp_path / "run" / "metrics.json").exists()

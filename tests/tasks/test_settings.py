@@ -8,16 +8,21 @@ import pytest
 
 import elman
 from elman.errors import UserError
-from elman.tasks import classify, language, tag, translate
-from elman.tasks.memory import build, machine_bytes
-from elman.tasks.translate.search import Search
+from elman.tasks import TASKS
+from elman.tasks.memory import built, machine_bytes
+from elman.tasks.recipes import load_recipe
+from elman.tasks.search import Search
 from elman.text import TokenizerSettings, fit_tokenizer
-from elman.train import Section
+from elman.train.recipe import Section
 from tests.cli.invoke import invoke
 from tests.tasks.runs import SMALL, prose, run
 from tests.train.toy import quiet
 
 TOO_LARGE = ["-s", "model.hidden=10000000"]
+
+
+def read(task: str, recipe: Path | str | None, settings: Any = ()) -> Any:
+    return load_recipe(TASKS[task].Recipe, recipe, settings)
 
 
 def stays(recipe: Section, key: str) -> Any:
@@ -47,12 +52,12 @@ def stays(recipe: Section, key: str) -> Any:
 def test_values_arrive_as_they_are(key: str, value: Any, expected: Any) -> None:
     section, _, name = key.partition(".")
     for settings in ({key: value}, {section: {name: value}}):
-        assert stays(tag.read_recipe(None, settings), key) == expected
+        assert stays(read("tag", None, settings), key) == expected
 
 
 @pytest.mark.parametrize("settings", [{"model": {}}, ["model={layers=4}"], {"model": {"layers": 4}}])
 def test_a_section_lies_over_what_the_recipe_has(settings: Any) -> None:
-    assert language.read_recipe("tinyshakespeare", settings).model.hidden == 384
+    assert read("lm", "tinyshakespeare", settings).model.hidden == 384
 
 
 def test_a_run_takes_tuples_numbers_of_numpy_and_paths(tmp_path: Path) -> None:
@@ -123,9 +128,9 @@ def test_a_recipe_with_both_is_refused_and_a_corpus_takes_the_place_of_its_files
     path = tmp_path / "mine.toml"
     path.write_text('[data]\ncorpus = "names"\ntrain = ["a.txt"]\n')
     with pytest.raises(UserError, match=r"mine\.toml has both data\.corpus and data\.train"):
-        language.read_recipe(path)
+        read("lm", path)
     path.write_text('[data]\ntrain = ["a.txt"]\ndev = ["b.txt"]\nunit = "line"\n')
-    data = language.read_recipe(path, ["data.corpus=names"]).data
+    data = read("lm", path, ["data.corpus=names"]).data
     assert (data.corpus, data.train, data.dev, data.unit) == ("names", (), (), "line")
 
 
@@ -135,9 +140,9 @@ def test_a_recipe_with_both_is_refused_and_a_corpus_takes_the_place_of_its_files
 @pytest.mark.parametrize("task", ["lm", "classify", "tag", "translate"])
 @pytest.mark.parametrize("size", [10**7, 10**12, 10**25])
 def test_a_network_too_large_for_the_machine_is_a_sentence(task: str, size: int, tmp_path: Path) -> None:
-    from tests.tasks.classify import runs as classifiers
-    from tests.tasks.tag import runs as taggers
-    from tests.tasks.translate import runs as translators
+    from tests.tasks import classify_runs as classifiers
+    from tests.tasks import tag_runs as taggers
+    from tests.tasks import translate_runs as translators
 
     (tmp_path / "t.txt").write_text(prose())
     file = {
@@ -161,37 +166,41 @@ def test_the_sketch_draws_no_random_numbers() -> None:
     torch.manual_seed(1)
     wanted = nn.LSTM(3, 4).state_dict()
     torch.manual_seed(1)
-    found = build(lambda: nn.LSTM(3, 4), Sizes()).state_dict()
+    found = built(lambda: nn.LSTM(3, 4), Sizes()).state_dict()
     assert all(torch.equal(found[name], wanted[name]) for name in wanted)
     assert machine_bytes() is None or machine_bytes() > 2**25  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(
-    ("read", "setting", "words"),
+    ("task", "setting", "words"),
     [
         (
-            classify.read_recipe,
+            "classify",
             "foo=1",
             ["unknown key 'foo'", "one of data, text, model, loss, batch, train"],
         ),
-        (tag.read_recipe, "model.foo=1", ["unknown key 'model.foo'", "the keys of 'model' are cell, layers, hidden"]),
-        (tag.read_recipe, "model.hiden=1", ["did you mean 'model.hidden'?"]),
-        (tag.read_recipe, "model.lr=1", ["did you mean 'train.lr'?"]),
-        (translate.read_recipe, "hidden=3", ["did you mean 'model.hidden'?"]),
-        (translate.read_recipe, "trian.lr=3", ["unknown key 'trian'", "did you mean 'train'?"]),
-        (language.read_recipe, "size=3", ["did you mean 'text.size' or 'batch.size'?"]),
-        (tag.read_recipe, "text.prefixes=2", ["'text.prefixes' = 2", "should be a list, such as [2]"]),
-        (tag.read_recipe, "model.crf=perhaps", ["'model.crf' = 'perhaps'", "should be true or false"]),
-        (tag.read_recipe, "model=3", ["'model' = 3", "is a section: give its keys"]),
-        (tag.read_recipe, "text.prefixes=[2,2]", ["text.prefixes"]),
-        (tag.read_recipe, "train.betas=[2,2]", ["train.betas should be at least 0"]),
-        (language.read_recipe, 'text={kind="bytes", size=20}', ["text.size should be at least 258 for bytes"]),
-        (language.read_recipe, 'text.specials=["a b"]', ["'text.specials': special tokens should not hold blanks"]),
+        (
+            "tag",
+            "model.foo=1",
+            ["unknown key 'model.foo'", "the keys of 'model' are cell, nonlinearity, layers, hidden"],
+        ),
+        ("tag", "model.hiden=1", ["did you mean 'model.hidden'?"]),
+        ("tag", "model.lr=1", ["did you mean 'train.lr'?"]),
+        ("translate", "hidden=3", ["did you mean 'model.hidden'?"]),
+        ("translate", "trian.lr=3", ["unknown key 'trian'", "did you mean 'train'?"]),
+        ("lm", "size=3", ["did you mean 'text.size' or 'batch.size'?"]),
+        ("tag", "text.prefixes=2", ["'text.prefixes' = 2", "should be a list, such as [2]"]),
+        ("tag", "model.crf=perhaps", ["'model.crf' = 'perhaps'", "should be true or false"]),
+        ("tag", "model=3", ["'model' = 3", "is a section: give its keys"]),
+        ("tag", "text.prefixes=[2,2]", ["text.prefixes"]),
+        ("tag", "train.betas=[2,2]", ["train.betas should be at least 0"]),
+        ("lm", 'text={kind="bytes", size=20}', ["text.size should be at least 258 for bytes"]),
+        ("lm", 'text.specials=["a b"]', ["'text.specials': special tokens should not hold blanks"]),
     ],
 )
-def test_wrong_settings_are_answered_with_what_to_type(read: Any, setting: str, words: list[str]) -> None:
+def test_wrong_settings_are_answered_with_what_to_type(task: str, setting: str, words: list[str]) -> None:
     with pytest.raises(UserError) as caught:
-        read(None, [setting])
+        read(task, None, [setting])
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 400
     for word in words:
@@ -212,14 +221,14 @@ def test_training_needs_more_room_than_loading_and_containers_have_less(
     limit = tmp_path / "memory.max"
     monkeypatch.setattr("elman.tasks.memory.LIMITS", (limit, tmp_path / "none"))
     limit.write_text("6000000\n")
-    assert build(make, Sizes(), trained=False).weight.shape == (1000, 1000)
+    assert built(make, Sizes(), trained=False).weight.shape == (1000, 1000)
     with pytest.raises(UserError, match="training the network would take 8 MB, and there is memory for 6 MB"):
-        build(make, Sizes())
+        built(make, Sizes())
     limit.write_text("3000000\n")
     with pytest.raises(UserError, match="the network would take 4 MB, and there is memory for 3 MB"):
-        build(make, Sizes(), trained=False)
+        built(make, Sizes(), trained=False)
     limit.write_text("max\n")
-    assert build(make, Sizes()).weight.shape == (1000, 1000)
+    assert built(make, Sizes()).weight.shape == (1000, 1000)
 
 
 @pytest.mark.parametrize("threads", [1025, 10**25])
@@ -231,7 +240,7 @@ def test_more_threads_than_any_machine_has_are_refused(threads: int, tmp_path: P
 
 def test_numbers_of_a_search_that_would_overflow_are_refused() -> None:
     with pytest.raises(UserError, match=r"'search\.length_extra' = 1\d+: should be less than or equal to 2147483647"):
-        translate.read_recipe(None, {"data.train": ["a"], "search.length_extra": 10**25})
+        read("translate", None, {"data.train": ["a"], "search.length_extra": 10**25})
     for name in ("beam", "n_best", "min_length", "max_length", "block_ngrams", "top_k"):
         with pytest.raises(ValueError, match=name):
             Search(**{name: 10**25})

@@ -9,11 +9,11 @@ import elman
 from elman.errors import RunError, UserError
 from elman.tasks import TASKS
 from elman.tasks.run import saved_recipe
-from elman.train import Reporter
+from elman.train.progress import Reporter
+from tests.tasks import classify_runs as classify_runs
 from tests.tasks import runs as lm_runs
-from tests.tasks.classify import runs as classify_runs
-from tests.tasks.tag import runs as tag_runs
-from tests.tasks.translate import runs as translate_runs
+from tests.tasks import tag_runs as tag_runs
+from tests.tasks import translate_runs as translate_runs
 from tests.train.toy import quiet
 
 CHOSEN = ("batch.size", "batch.tokens", "train.steps")
@@ -52,7 +52,7 @@ def test_330_pairs_learn_with_the_defaults(tmp_path: Path) -> None:
     told = [setting for setting in small(translate_runs.SMALL) if not setting.startswith(("train.lr", "train.average"))]
     listening = Listening()
     settings = [*told, "text.kind=words", "report.baselines=false"]
-    report = elman.fit("translate", out=tmp_path / "run", train=pairs, settings=settings, reporter=listening)
+    report = elman.fit("translate", out=tmp_path / "run", train=pairs, settings=settings, reporter=listening).report
     assert report["dev"]["exact_match"] > 0.9
     assert 400 < report["run"]["steps"] < 800
     chosen = [line for line in listening.said if line.startswith("chosen by the size of the data: train.epochs=")]
@@ -64,12 +64,12 @@ def test_330_pairs_learn_with_the_defaults(tmp_path: Path) -> None:
 def test_what_was_chosen_is_written_down_and_the_run_goes_on_with_it(task: str, tmp_path: Path) -> None:
     data, settings = data_of(task, tmp_path)
     settings = [*settings, "train.epochs=1"]
-    first = elman.fit(task, out=tmp_path / "run", train=data, settings=settings, reporter=quiet())
+    first = elman.fit(task, out=tmp_path / "run", train=data, settings=settings, reporter=quiet()).report
     recipe: Any = saved_recipe(tmp_path / "run", TASKS[task].Recipe)
     key, usual, least = recipe.batch.chosen
     assert least <= getattr(recipe.batch, key) < usual
     listening = Listening()
-    again = elman.fit(task, out=tmp_path / "run", train=data, settings=settings, resume=True, reporter=listening)
+    again = elman.fit(task, out=tmp_path / "run", train=data, settings=settings, resume=True, reporter=listening).report
     assert again["dev"] == first["dev"]
     assert again["run"]["steps"] == first["run"]["steps"]
     assert not any(line.startswith("chosen") for line in listening.said)

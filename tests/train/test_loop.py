@@ -8,10 +8,12 @@ import torch
 from safetensors.torch import load_file
 
 from elman.errors import Interrupted, RunError, UserError
-from elman.train import Loss, Trainer, TrainSettings, seed_everything
 from elman.train import loop as loop_module
 from elman.train.checkpoint import load_checkpoint
 from elman.train.log import read_log
+from elman.train.loop import Trainer, seed_everything
+from elman.train.recipe import TrainSettings
+from elman.train.task import Loss
 from tests.train.toy import Points, ToyTask, quiet, train
 
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from elman.train import TrainSettings
 from elman.train.optimizer import Average, clip, make_optimizer
+from elman.train.recipe import TrainSettings
 from tests.train.toy import ToyTask, train
 
 

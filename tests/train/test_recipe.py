@@ -7,8 +7,16 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from elman.errors import UserError
-from elman.train import Section, TrainSettings
-from elman.train.recipe import apply_overrides, differences, known_keys, parse, read_toml, to_toml
+from elman.train.recipe import (
+    Section,
+    TrainSettings,
+    apply_overrides,
+    differences,
+    known_keys,
+    parse,
+    read_toml,
+    to_toml,
+)
 
 
 class Part(Section):

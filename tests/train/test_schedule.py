@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elman.train import TrainSettings
+from elman.train.recipe import TrainSettings
 from elman.train.schedule import learning_rate
 
 SHAPES = ("constant", "linear", "cosine", "exponential")

@@ -9,7 +9,10 @@ from rich.console import Console
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from elman.train import Loss, Reporter, Trainer, TrainSettings, seed_everything
+from elman.train.loop import Trainer, seed_everything
+from elman.train.progress import Reporter
+from elman.train.recipe import TrainSettings
+from elman.train.task import Loss
 
 
 @dataclass

@@ -12,15 +12,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 from torch.nn.functional import linear
 from torch.utils.dlpack import to_dlpack  # type: ignore[attr-defined]
 
 from elman import kernels
 from elman.nn.cells import State
-from elman.nn.derivatives import by_autograd, is_batched, one_by_one
+from elman.nn.fast.autograd import by_autograd, is_batched, is_transformed, one_by_one
+from elman.nn.fast.torch_layers import cell_with
 from elman.nn.steps import unroll_directions
-from elman.nn.weights import cell_with
 
 FORWARD_MODE = (
     "the compiled kernels have no derivative in forward mode: make the layer with backend='auto' or backend='cells' to "
@@ -28,7 +27,7 @@ FORWARD_MODE = (
 )
 
 Tensors = dict[str, Tensor]
-"""What the kernel works on in one direction, by the names of csrc/recurrence.hpp."""
+"""What the kernel works on in one direction, by the names of csrc/recurrence_kernel.hpp."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class Shape:
     directions: int
     batch_sizes: tuple[int, ...]
     keep: bool
-    """Whether gates, cell states and the like are to be kept: for a gradient, or to be looked at."""
+    """Whether gates, cell states and the like are kept: for a gradient, or to be shown."""
 
     @cached_property
     def parts(self) -> int:
@@ -108,7 +107,26 @@ GRAIN = 2**18
 """So many products of two numbers (steps x hidden x input and output size) are worth another thread."""
 
 
-class Recurrence(torch.autograd.Function):
+class _KernelFunction(torch.autograd.Function):
+    """A function of the kernels under the transforms of `torch.func`."""
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        """Refused, in a sentence."""
+        raise RuntimeError(FORWARD_MODE)
+
+    @classmethod
+    def vmap(cls, info: Any, in_dims: tuple[Any, ...], *inputs: Any) -> tuple[Any, Any]:
+        """A loop: the kernels' own batch is what runs side by side."""
+        results = []
+        for i in range(info.batch_size):
+            chosen = [x.select(dim, i) if isinstance(dim, int) else x for x, dim in zip(inputs, in_dims, strict=True)]
+            results.append(cls.apply(*chosen))  # type: ignore[no-untyped-call]
+        stacked = tuple(None if each[0] is None else torch.stack(each) for each in zip(*results, strict=True))
+        return stacked, tuple(None if each is None else 0 for each in stacked)
+
+
+class Recurrence(_KernelFunction):
     """All steps of one layer, in one or two directions: (shape, data, initial state, weights).
 
     Data are T x B x I or N x I; N below is either. A state of zeros is None.
@@ -146,41 +164,27 @@ class Recurrence(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         """The gradients of data, initial state and weights."""
         # Without a derivative or a transform to come, the function itself will do, and is quicker to call.
-        followed = torch.is_grad_enabled() or torch._C._are_functorch_transforms_active()
-        followed = followed or forward_ad._current_level >= 0
-        gradient = RecurrenceGradient.apply if followed else RecurrenceGradient.forward
+        is_followed = torch.is_grad_enabled() or is_transformed()
+        gradient = RecurrenceGradient.apply if is_followed else RecurrenceGradient.forward
         call = partial(gradient, ctx.shape, ctx.needed, ctx.inputs)
         tensors = (*gradients[: 1 + ctx.shape.parts], *ctx.saved_tensors)
         return None, *(one_by_one(call, *tensors) if is_batched(*gradients) else call(*tensors))
 
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Any:
-        """Refused, in a sentence."""
-        raise RuntimeError(FORWARD_MODE)
 
-    @staticmethod
-    def vmap(info: Any, in_dims: tuple[Any, ...], *inputs: Any) -> tuple[Any, Any]:
-        """For `torch.func`."""
-        return _one_by_one(Recurrence, info, in_dims, inputs)
-
-
-class RecurrenceGradient(torch.autograd.Function):
+class RecurrenceGradient(_KernelFunction):
     """The gradients of `Recurrence`; theirs are made by autograd, of the cells' equations."""
 
     @staticmethod
     def forward(shape: Shape, needed: tuple[bool, ...], inputs: int, *tensors: Any) -> tuple[Tensor | None, ...]:
         """From the gradients of output and final state, then the inputs of `Recurrence`, then what it kept."""
         parts = shape.parts
-        given, saved = tensors[: 1 + parts], tensors[1 + parts :]
+        (d_output, *d_final), saved = tensors[: 1 + parts], tensors[1 + parts :]
         data, begin, flat, kept = saved[0], saved[1 : 1 + parts], saved[1 + parts : inputs], saved[inputs:]
         weights = shape.by_direction(flat)
-        d_output = given[0]
         if d_output is None:
             d_output = data.new_zeros(*data.shape[:-1], shape.directions * weights[0][1].shape[1])
-        states = {
-            f"d_{name}_n": grad.contiguous() for name, grad in zip("hc", given[1:], strict=False) if grad is not None
-        }
-        d_state = [_room_for(part, asked) for part, asked in zip(begin, needed[1:], strict=False)]
+        states = {f"d_{name}_n": d.contiguous() for name, d in zip("hc", d_final, strict=False) if d is not None}
+        d_state = [_memory_for(part, asked) for part, asked in zip(begin, needed[1:], strict=False)]
         states |= {f"d_{name}": part for name, part in zip("hc", d_state, strict=False) if part is not None}
         if parts == 2 and begin[1] is not None:
             states["c_0"] = begin[1].contiguous()
@@ -206,33 +210,23 @@ class RecurrenceGradient(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
-        """Keep the gradients given and the inputs of `Recurrence`, from which all can be computed again."""
+        """Keep the gradients of the outputs and the inputs of `Recurrence`, from which all can be computed again."""
         ctx.shape, ctx.needed, count, *tensors = inputs
-        ctx.given, ctx.kept = 1 + ctx.shape.parts, len(tensors) - (1 + ctx.shape.parts + count)
+        ctx.outputs, ctx.kept = 1 + ctx.shape.parts, len(tensors) - (1 + ctx.shape.parts + count)
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(*tensors[: ctx.given + count])
+        ctx.save_for_backward(*tensors[: ctx.outputs + count])
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        """The gradients of the gradients given, and of data, initial state and weights."""
+        """The gradients of the outputs' gradients, and of data, initial state and weights."""
 
         def first(*tensors: Tensor | None) -> tuple[Tensor | None, ...]:
-            given, inputs = tensors[: ctx.given], tensors[ctx.given :]
-            return by_autograd(partial(_equations, ctx.shape), inputs, ctx.needed, *given)
+            d_outputs, inputs = tensors[: ctx.outputs], tensors[ctx.outputs :]
+            return by_autograd(partial(_equations, ctx.shape), inputs, ctx.needed, *d_outputs)
 
         needed = ctx.needs_input_grad[3 : 3 + len(ctx.saved_tensors)]
-        found = by_autograd(first, ctx.saved_tensors, needed, *gradients)
-        return None, None, None, *found, *(None,) * ctx.kept
-
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Any) -> Any:
-        """Refused, in a sentence."""
-        raise RuntimeError(FORWARD_MODE)
-
-    @staticmethod
-    def vmap(info: Any, in_dims: tuple[Any, ...], *inputs: Any) -> tuple[Any, Any]:
-        """For `torch.func`."""
-        return _one_by_one(RecurrenceGradient, info, in_dims, inputs)
+        second = by_autograd(first, ctx.saved_tensors, needed, *gradients)
+        return None, None, None, *second, *(None,) * ctx.kept
 
 
 _record: Callable[..., Any] = super(torch.autograd.Function, Recurrence).apply
@@ -253,7 +247,7 @@ def _equations(shape: Shape, data: Tensor, *tensors: Any) -> tuple[Tensor, ...]:
 
 
 def _project(shape: Shape, data: Tensor, weights: list[tuple[Tensor, ...]]) -> tuple[Tensor, list[Tensors]]:
-    """The output's room, and what the kernel gets for each direction, the projected input in its place."""
+    """Memory for the output, and what the kernel gets for each direction, the projected input in its place."""
     calls: list[Tensors] = []
     for weight_ih, weight_hh, *others in weights:
         call = {"weight_hh": weight_hh.contiguous()}
@@ -274,7 +268,7 @@ def _project(shape: Shape, data: Tensor, weights: list[tuple[Tensor, ...]]) -> t
 
 
 def _add_kept(shape: Shape, call: Tensors, output: Tensor) -> None:
-    """Room for what is kept of every step, besides the gates."""
+    """Memory for what is kept of every step, besides the gates."""
     steps, size = output.shape[:-1], output.shape[-1] // shape.directions
     for name in shape.kept_names:
         if name == "last":
@@ -284,7 +278,7 @@ def _add_kept(shape: Shape, call: Tensors, output: Tensor) -> None:
 
 
 def _add_gradients(shape: Shape, direction: int, call: Tensors, weights: tuple[Tensor, ...]) -> Tensors:
-    """What the kernel needs besides for the way back: weights, and room for the gradients of every step."""
+    """What the backward kernel needs besides: weights, and memory for the gradients of every step."""
     before = call["before"]
     rows = before.numel() // before.shape[-1]
     blocks = 1 if shape.simple else 4  # the GRU's fourth is of W_hn h + b_hn
@@ -295,30 +289,30 @@ def _add_gradients(shape: Shape, direction: int, call: Tensors, weights: tuple[T
     return call
 
 
-def _room_for(state: Tensor | None, asked: bool) -> Tensor | None:
+def _memory_for(state: Tensor | None, asked: bool) -> Tensor | None:
     return torch.empty_like(state, memory_format=torch.contiguous_format) if asked and state is not None else None
 
 
 _reused = threading.local()
 REUSED_BYTES = 64 * 2**20
-"""How large the room may be that a thread keeps for the next call."""
+"""How much memory a thread may keep for the next call."""
 
 
 def scratch(like: Tensor, place: int | str, rows: int, columns: int) -> Tensor:
-    """Room of the type of `like` that is done with when the call ends, so that the next call can have it again.
+    """Memory of the type of `like` that is free again when the call ends, so that the next call can have it.
 
     Memory that is new costs a visit to the operating system for each page: more than the gates' gradients themselves.
     """
     buffers: dict[tuple[int | str, torch.dtype], Tensor] = _reused.__dict__.setdefault("buffers", {})
     key, count = (place, like.dtype), rows * columns
-    found = buffers.get(key)
-    if found is None or found.numel() < count:
+    buffer = buffers.get(key)
+    if buffer is None or buffer.numel() < count:
         buffers.pop(key, None)
         with torch.inference_mode(False):  # the next call may be one that learns
-            found = torch.empty(count, dtype=like.dtype, device=like.device)
-        if found.nbytes <= REUSED_BYTES:
-            buffers[key] = found
-    return found[:count].view(rows, columns)
+            buffer = torch.empty(count, dtype=like.dtype, device=like.device)
+        if buffer.nbytes <= REUSED_BYTES:
+            buffers[key] = buffer
+    return buffer[:count].view(rows, columns)
 
 
 def _data_gradient(calls: list[Tensors], weights: list[tuple[Tensor, ...]]) -> Tensor:
@@ -337,34 +331,24 @@ def _weight_gradients(
     d_gates, before = call["d_gates"], call["before"]
     before = before.view(-1, before.shape[-1])  # N x P
     rows, gates = weights[0].shape[0], 2 * shape.hidden
-    found: list[Tensor | None] = [d_gates[:, :rows].t() @ data if wanted[0] else None]
+    gradients: list[Tensor | None] = [d_gates[:, :rows].t() @ data if wanted[0] else None]
     if not wanted[1]:
-        found.append(None)
+        gradients.append(None)
     elif shape.mode == "GRU":  # the candidate's recurrent part stands behind the part of the input
         d_weight = torch.empty_like(weights[1], memory_format=torch.contiguous_format)
         torch.mm(d_gates[:, :gates].t(), before, out=d_weight[:gates])
         torch.mm(d_gates[:, rows:].t(), before, out=d_weight[gates:])
-        found.append(d_weight)
+        gradients.append(d_weight)
     else:
-        found.append(d_gates.t() @ before)
+        gradients.append(d_gates.t() @ before)
     if shape.bias:
         sums = d_gates.sum(0)
         recurrent = torch.cat([sums[:gates], sums[rows:]]) if shape.mode == "GRU" else sums.clone()
-        found += [sums[:rows], recurrent]
+        gradients += [sums[:rows], recurrent]
     if shape.projected:
         d_hidden, inner = (call[name].view(len(before), -1) for name in ("d_hidden", "inner"))
-        found.append(d_hidden.t() @ inner if wanted[-1] else None)
-    return found
-
-
-def _one_by_one(function: Any, info: Any, in_dims: tuple[Any, ...], inputs: tuple[Any, ...]) -> tuple[Any, Any]:
-    """What `torch.vmap` asks of a function, here a loop: the kernels' own batch is what runs side by side."""
-    results = []
-    for i in range(info.batch_size):
-        chosen = [x.select(dim, i) if isinstance(dim, int) else x for x, dim in zip(inputs, in_dims, strict=True)]
-        results.append(function.apply(*chosen))
-    stacked = tuple(None if each[0] is None else torch.stack(each) for each in zip(*results, strict=True))
-    return stacked, tuple(None if each is None else 0 for each in stacked)
+        gradients.append(d_hidden.t() @ inner if wanted[-1] else None)
+    return gradients
 
 
 def _check(data: Tensor, others: list[Tensor | None]) -> None:

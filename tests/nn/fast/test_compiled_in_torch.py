@@ -18,7 +18,7 @@ from torch.utils.checkpoint import checkpoint
 
 import elman.nn
 from elman import kernels
-from elman.nn.backends import choose, run_torch
+from elman.nn.fast.backends import choose, run_torch
 from tests.nn.parity import KINDS, pair, result, state_for, values
 
 pytestmark = pytest.mark.skipif(not kernels.available(), reason="Elman was built without its kernels")

@@ -8,8 +8,9 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from elman import kernels
-from elman.nn.fast import gates, rows
-from elman.nn.fast.shared import SharedLinear, SharedMemory
+from elman.nn.fast.attention import SharedMemory
+from elman.nn.fast.shared import SharedLinear
+from elman.nn.fast.torch_layers import GRUStep, next_state
 
 DOUBLE = {"dtype": torch.double, "requires_grad": True}
 ROWS = (4, 3, 3, 1)
@@ -25,7 +26,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor, shared: bool) -> Tensor:
 
 
 def memory(x: Tensor, states: Tensor, shared: bool) -> Tensor:
-    """The same with B x S x S of memory; the last source is never looked at."""
+    """Four steps with a memory of B x S x S; the last source is never attended to."""
     own = SharedMemory(states, torch.zeros(states.shape[:2], dtype=torch.bool))
     for count in ROWS:
         x = x[:count].tanh()
@@ -33,9 +34,9 @@ def memory(x: Tensor, states: Tensor, shared: bool) -> Tensor:
     return x
 
 
-def gru(seen: Tensor, kept: Tensor, h: Tensor, shared: bool) -> Tensor:
+def gru(x: Tensor, hh: Tensor, h: Tensor, shared: bool) -> Tensor:
     for _ in range(2):
-        h = gates.gru(seen, kept, h) if shared else rows.after("GRU", seen, kept, (h,))[0]
+        h = GRUStep.apply(x, hh, h) if shared else next_state("GRU", x, hh, (h,))[0]
     return h
 
 
@@ -119,7 +120,7 @@ def test_compiled_memory_leaves_out_the_padding(
     scores = torch.randn(3, 6, requires_grad=True)
     weights = scores.masked_fill(padding[:3], -torch.inf).softmax(dim=1)
     with torch.no_grad():
-        beyond = torch.where(padding.unsqueeze(2), torch.nan, states)  # which nothing may look at
+        beyond = torch.where(padding.unsqueeze(2), torch.nan, states)  # which nothing may read
     found = SharedMemory(beyond.requires_grad_(), padding)(weights)
     right = (weights.unsqueeze(1) @ states[:3]).squeeze(1)
     torch.testing.assert_close(found, right)
@@ -140,7 +141,7 @@ def test_a_memory_in_forward_mode_without_gradients() -> None:
     torch.testing.assert_close(tangent, states.sum(dim=1))
 
 
-def test_a_way_back_that_failed_leaves_nothing_behind() -> None:
+def test_a_backward_pass_that_failed_leaves_nothing_behind() -> None:
     weight, x = torch.randn(3, 3, **DOUBLE), torch.randn(2, 3, **DOUBLE)
     shared = SharedLinear(weight)
     failing = []

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad
 
 from elman.nn.decoder import DecoderState, Memory
-from elman.nn.fast.walk import Walk
+from elman.nn.fast.unrolled import UnrolledRecurrent
 from elman.nn.recurrent import Recurrent
 from elman.nn.translation import TranslationNetwork
 from tests.nn.translators import COMBINATIONS, batch, network
@@ -64,10 +64,10 @@ def test_every_attention_and_connection(decoder: str, attention: str, connection
 def test_residual_where_the_first_layer_has_it(dtype: torch.dtype) -> None:
     """Input and fed part together as long as the state."""
     body = Recurrent("gru", 5, 5, num_layers=2, connections="residual").to(dtype)
-    walk, x = Walk(body, known=3), torch.randn(6, 2, 5, dtype=dtype)
-    state = walk.begin((torch.zeros(2, 2, 5, dtype=dtype),))
+    unrolled_body, x = UnrolledRecurrent(body, known=3), torch.randn(6, 2, 5, dtype=dtype)
+    state = unrolled_body.begin((torch.zeros(2, 2, 5, dtype=dtype),))
     for step in x:
-        output, state = walk.step(step[:, :3], walk.project(step[:, :3]), step[:, 3:], state)
+        output, state = unrolled_body.step(step[:, :3], unrolled_body.project(step[:, :3]), step[:, 3:], state)
     torch.testing.assert_close(output, body(x)[0][-1])
 
 
@@ -78,14 +78,14 @@ def test_layers_that_go_by_their_equation() -> None:
         if not options:
             for layer in body.layers:
                 layer.backend = "cells"
-        walk, x = Walk(body, known=3), torch.randn(6, 2, 5)
+        unrolled_body, x = UnrolledRecurrent(body, known=3), torch.randn(6, 2, 5)
         hidden = tuple(torch.zeros(2, 2, size) for size in body.state_sizes)
-        state = walk.begin(hidden)
+        state = unrolled_body.begin(hidden)
         for step in x:
-            output, state = walk.step(step[:, :3], walk.project(step[:, :3]), step[:, 3:], state)
+            output, state = unrolled_body.step(step[:, :3], unrolled_body.project(step[:, :3]), step[:, 3:], state)
         torch.testing.assert_close(output, body(x)[0][-1])
     with pytest.raises(ValueError, match="two directions"):
-        Walk(Recurrent("gru", 3, 4, bidirectional=True), known=3)
+        UnrolledRecurrent(Recurrent("gru", 3, 4, bidirectional=True), known=3)
 
 
 @pytest.mark.parametrize("cell", ["gru", "lstm", "gru-cho"])
@@ -96,21 +96,21 @@ def test_one_mask_of_the_recurrent_weights_for_a_whole_sequence(cell: str) -> No
             weight.fill_(0.1 if "weight_hh" in name else 0.0)
     x, hidden = torch.zeros(2, 1), tuple(torch.ones(1, 2, size) for size in body.state_sizes)
 
-    def outputs(walk: Walk, steps: int) -> list[Tensor]:
+    def outputs(own: UnrolledRecurrent, steps: int) -> list[Tensor]:
         """From the same state every time."""
-        return [walk.step(x, walk.project(x), None, walk.begin(hidden))[0] for _ in range(steps)]
+        return [own.step(x, own.project(x), None, own.begin(hidden))[0] for _ in range(steps)]
 
-    first, *others = outputs(Walk(body, known=1), 8)
+    first, *others = outputs(UnrolledRecurrent(body, known=1), 8)
     assert all(torch.equal(first, other) for other in others)
-    assert not torch.equal(first, outputs(Walk(body, known=1), 1)[0])
+    assert not torch.equal(first, outputs(UnrolledRecurrent(body, known=1), 1)[0])
 
 
 def test_one_locked_mask_between_layers_for_a_whole_sequence() -> None:
     for locked in (True, False):
         body = Recurrent("gru", 3, 16, num_layers=2, dropout=0.5, locked_dropout=locked).train()
-        walk, x = Walk(body, known=3), torch.ones(2, 3)
-        begin = walk.begin((torch.zeros(2, 2, 16),))
-        first, *others = (walk.step(x, walk.project(x), None, begin)[0] for _ in range(6))
+        unrolled_body, x = UnrolledRecurrent(body, known=3), torch.ones(2, 3)
+        begin = unrolled_body.begin((torch.zeros(2, 2, 16),))
+        first, *others = (unrolled_body.step(x, unrolled_body.project(x), None, begin)[0] for _ in range(6))
         assert all(torch.equal(first, other) for other in others) == locked
 
 

@@ -1,0 +1,97 @@
+// The encoder of whole texts as Python sees it. Everything is checked here or in the constructor.
+#include <nanobind/stl/shared_ptr.h>
+
+#include "arguments.hpp"
+#include "bindings.hpp"
+#include "encoder.hpp"
+
+namespace elman {
+namespace {
+
+Pooling pooling_named(const std::string& name) {
+    return named<Pooling>("pooling", name,
+                          {{"steps", Pooling::steps},
+                           {"last", Pooling::last},
+                           {"mean", Pooling::mean},
+                           {"max", Pooling::max},
+                           {"attention", Pooling::attention}});
+}
+
+std::shared_ptr<Encoder> make_encoder(const nb::dict& description) {
+    Arguments arguments(description);
+    EncoderWeights weights{};
+    weights.cell = cell_named(arguments.text("cell"));
+    weights.hidden = arguments.size("hidden");
+    weights.directions = arguments.size("directions");
+    weights.inputs = arguments.size("inputs");
+    weights.ids = arguments.size("ids");
+    weights.residual = arguments.flag("residual");
+    weights.dense = arguments.flag("dense");
+    if (weights.hidden < 1) refuse("a size is not above zero");
+    weights.pooling = pooling_named(arguments.text("pooling"));
+    weights.query = arguments.matrix("query");
+    weights.query_bias = arguments.numbers("query_bias", weights.query.rows);
+    weights.query_vector = arguments.numbers("query_vector", weights.query.rows);
+    weights.head = arguments.matrix("head");
+    weights.head_bias = arguments.numbers("head_bias", weights.head.rows);
+    const auto parts = arguments.parts("parts");
+    const Index H = weights.hidden, gates = weight_blocks(weights.cell) * H;
+    std::vector<Arguments> kept;
+    kept.reserve(parts.size());
+    for (const nb::dict& each : parts) {
+        Arguments& part = kept.emplace_back(each);
+        DirectionWeights from;
+        from.input = part.matrix("input");
+        from.hidden = part.matrix("hidden");
+        from.bias = part.numbers("bias", gates);
+        from.table = part.numbers("table", weights.ids * gates);
+        from.hidden_bias = part.numbers("hidden_bias", H);
+        weights.parts.push_back(from);
+    }
+    nb::gil_scoped_release unlocked;
+    return std::make_shared<Encoder>(weights);
+}
+
+nb::ndarray<nb::numpy, float> run(const Encoder& encoder, const Texts& texts, Index rows, int threads) {
+    const auto answers = static_cast<std::size_t>(encoder.pooled() ? texts.count : rows);
+    const auto width = static_cast<std::size_t>(encoder.width());
+    std::vector<float> found(answers * width);
+    {
+        nb::gil_scoped_release unlocked;
+        encoder.run(texts, found.data(), threads);
+    }
+    return to_python(std::move(found), {answers, width});
+}
+
+nb::ndarray<nb::numpy, float> read_vectors(const Encoder& encoder, const Numbers& vectors, const Ids& lengths,
+                                           int threads) {
+    Index rows;
+    const auto many = checked_lengths(lengths, rows);
+    if (!encoder.inputs() || vectors.ndim() != 2 || static_cast<Index>(vectors.shape(0)) != rows ||
+        static_cast<Index>(vectors.shape(1)) != encoder.inputs())
+        refuse("the vectors should be " + std::to_string(rows) + " x " + std::to_string(encoder.inputs()));
+    const Texts texts{static_cast<int>(many.size()), many.data(), vectors.data(), nullptr};
+    return run(encoder, texts, rows, checked_threads(threads));
+}
+
+nb::ndarray<nb::numpy, float> read_ids(const Encoder& encoder, const Ids& ids, const Ids& lengths, int threads) {
+    Index rows;
+    const auto many = checked_lengths(lengths, rows);
+    const auto read = checked_ids("the ids", ids, rows, encoder.ids());
+    const Texts texts{static_cast<int>(many.size()), many.data(), nullptr, read.data()};
+    return run(encoder, texts, rows, checked_threads(threads));
+}
+
+}  // namespace
+
+void bind_encoder(nb::module_& m) {
+    nb::class_<Encoder>(m, "Encoder", "Packed layers that read whole texts; see elman.runtime.")
+        .def_prop_ro("inputs", &Encoder::inputs)
+        .def_prop_ro("ids", &Encoder::ids)
+        .def("read_vectors", read_vectors, nb::arg("vectors"), nb::arg("lengths").noconvert(), nb::arg("threads"))
+        .def("read_ids", read_ids, nb::arg("ids").noconvert(), nb::arg("lengths").noconvert(), nb::arg("threads"));
+    m.def("make_encoder", make_encoder, nb::arg("description"),
+          "Pack the weights of layers; see elman/runtime/encoder.py.");
+}
+
+}  // namespace elman

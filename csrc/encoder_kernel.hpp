@@ -1,0 +1,69 @@
+// A recurrent network that reads whole texts, as its kernels see it, and what they write: plain numbers and addresses.
+//
+// Some texts (B, at most kStreamChunk) are read side by side. Rows of all steps stand one after the other, N in all;
+// step t has the rows offsets[t] ... offsets[t+1]-1, the longest texts first. Vectors are padded with zeros to whole
+// registers, those of two directions each by itself, and the weights that meet the padding are zero.
+#pragma once
+
+#include "engine_kernel.hpp"
+
+namespace elman {
+
+class Interrupt;
+
+enum class Pooling { steps, last, mean, max, attention };  // steps: none, every step has an answer
+
+struct EncoderDirection {
+    Matrix input;              // of what the layer sees; none where `table` holds its product with every id
+    Matrix hidden;             // of its own h
+    const float* bias;         // a row of `columns`
+    const float* table;        // ids x columns: the bias, and the part of the id; null where vectors are read
+    const float* hidden_bias;  // GRU: b_hn, which the reset gate multiplies; else null
+};
+
+struct EncoderLayer {
+    EncoderDirection direction[2];
+    bool adds_input;  // residual: what it sees is added to its h
+};
+
+struct EncoderNetwork {
+    Cell cell;
+    int layers, directions;  // D
+    int seen;                // padded size of the vectors that the first layer reads; 0 where it reads ids
+    int hidden;              // padded size of h and of c
+    Index columns;           // of a direction's gates, in the order of the panels
+    bool dense;              // a layer sees the vectors and the outputs of all layers below
+    const EncoderLayer* layer;
+    Pooling pooling;
+    Matrix query;  // attention: W, b and v of v . tanh(W h + b)
+    const float* query_bias;
+    const float* query_vector;
+    Matrix head;  // what is made of each step, or of the text's vector; none without
+    const float* head_bias;
+};
+
+// What ends a call early; asked by the threads that read some texts, each under its number among all of the call's.
+struct EncoderStop {
+    Interrupt* interrupt;
+    int first;  // the number of the first of them
+};
+
+struct EncoderWork {
+    int texts, steps;
+    const int* lengths;  // B, the longest first
+    const int* offsets;  // T+1
+    const int* ids;      // N; null where vectors are read
+    float* seen;         // N x seen_stride: the vectors; dense: and then the outputs of all layers
+    Index seen_stride;
+    float* outputs[2];       // N x D*hidden: of this layer and of the one below; not dense
+    float* gates[2];         // N x columns, of each direction: the part of what the layer sees
+    float* c[2];             // B x hidden; LSTM
+    float* queries;          // N x the query's units, padded; attention
+    float* pooled;           // B x D*hidden
+    float* result;           // what the head makes, its units padded: N rows, or B where there is a pooling
+    StreamScratch* scratch;  // of each thread
+    Barrier* barrier;        // of all threads, then one for each team
+    EncoderStop stop;
+};
+
+}  // namespace elman

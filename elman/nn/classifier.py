@@ -1,0 +1,67 @@
+"""The network of a classifier: embedding, recurrent layers, one vector for a sequence, a score for each class."""
+
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import dropout
+from torch.nn.utils.rnn import PackedSequence
+
+from elman.nn.dropout import locked_dropout
+from elman.nn.features import CharacterEncoder, WordDropout
+from elman.nn.inputs import Inputs
+from elman.nn.pooling import Pooling
+from elman.nn.recurrent import Recurrent
+
+
+class ClassifierNetwork(nn.Module):
+    """Packed texts to a score for each class (B x C); with `spelling`, a word is read by its characters too.
+
+    >>> from elman.nn.pooling import MaxPooling
+    >>> from elman.ragged import Ragged
+    >>> body = Recurrent("gru", 4, 5)
+    >>> network = ClassifierNetwork(nn.Embedding(9, 4), None, body, MaxPooling(body), nn.Linear(5, 3))
+    >>> network(Inputs.of(Ragged.of([[3, 1], [4, 1, 5]]))).shape
+    torch.Size([2, 3])
+    """
+
+    def __init__(
+        self,
+        embedding: nn.Embedding,
+        spelling: CharacterEncoder | None,
+        body: Recurrent,
+        pooling: Pooling,
+        output: nn.Linear,
+        *,
+        token_dropout: float = 0.0,
+        input_dropout: float = 0.0,
+        output_dropout: float = 0.0,
+        locked: bool = False,
+    ) -> None:
+        super().__init__()
+        self.embedding, self.spelling, self.body = embedding, spelling, body
+        self.pooling, self.output = pooling, output
+        self.unknown = WordDropout(0, token_dropout)
+        self.input_dropout, self.locked = input_dropout, locked
+        self.output_dropout = nn.Dropout(output_dropout)
+
+    def forward(self, texts: Inputs) -> Tensor:
+        packed = texts.tokens
+        x = self._embedded(texts)  # N x E
+        if self.locked:
+            x = locked_dropout(x, self.input_dropout, self.training, batch_sizes=packed.batch_sizes)
+        else:
+            x = dropout(x, self.input_dropout, self.training)
+        steps, state = self.body(PackedSequence(x, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices))
+        vector = self.output_dropout(self.pooling(steps, state))  # B x H
+        return cast(Tensor, self.output(vector))  # B x C
+
+    def _embedded(self, texts: Inputs) -> Tensor:
+        """A vector for each token; a word's own and that of its characters side by side."""
+        places = texts.tokens.data
+        if self.spelling is None:
+            return cast(Tensor, self.embedding(self.unknown(places)))
+        assert texts.ids is not None
+        words = self.embedding(self.unknown(texts.ids[places]))
+        characters = self.spelling(texts.characters, texts.lengths, places)
+        return torch.cat([words, characters], dim=1)

@@ -1,0 +1,97 @@
+"""The network of a tagger: what each word is made of, recurrent layers that read both ways, a score for each tag."""
+
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, dropout
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+
+from elman.nn.crf import CRF
+from elman.nn.dropout import locked_dropout
+from elman.nn.features import CharacterEncoder, WordDropout, WordFeatures
+from elman.nn.inputs import Inputs
+from elman.nn.recurrent import Recurrent
+
+
+class TagNetwork(nn.Module):
+    """p(tags | sentence). Everything stays packed: no token of padding is computed on.
+
+    A word is its embedding, the vector of its characters and those of its case and affixes, side by side, as far as
+    there are such parts.
+    """
+
+    def __init__(
+        self,
+        words: nn.Embedding | None,
+        word_dropout: WordDropout,
+        characters: CharacterEncoder | None,
+        features: WordFeatures | None,
+        body: Recurrent,
+        scores: nn.Linear,
+        crf: CRF | None,
+        *,
+        input_dropout: float = 0.0,
+        output_dropout: float = 0.0,
+        locked: bool = True,
+    ) -> None:
+        super().__init__()
+        self.words, self.word_dropout = words, word_dropout
+        self.characters, self.features = characters, features
+        self.body, self.scores, self.crf = body, scores, crf
+        self.input_dropout, self.output_dropout, self.locked = input_dropout, output_dropout, locked
+
+    def forward(self, sentences: Inputs) -> Tensor:
+        """The score of every tag for every token, N x K, packed."""
+        sizes = sentences.tokens.batch_sizes
+        vectors = self._drop(self._vectors(sentences), self.input_dropout, sizes)  # N x E
+        output, _ = self.body(PackedSequence(vectors, sizes))
+        hidden = self._drop(output.data, self.output_dropout, sizes)  # N x D*H
+        return cast(Tensor, self.scores(hidden))
+
+    def loss(self, scores: Tensor, tags: Tensor, batch_sizes: Tensor) -> Tensor:
+        """The mean over the tokens of -log p(right tags), from the scores of `forward`; `tags` are N ids, packed."""
+        if self.crf is None:
+            return cross_entropy(scores, tags)
+        padded, lengths = _padded(scores, batch_sizes)
+        right, _ = _padded(tags, batch_sizes)
+        return -cast(Tensor, self.crf(padded, right, lengths)).sum() / len(tags)
+
+    def best_tags(self, scores: Tensor, batch_sizes: Tensor) -> Tensor:
+        """The ids of the most probable tags, N, packed; of the most probable sequence where there is a CRF."""
+        if self.crf is None:
+            return scores.argmax(dim=1)
+        padded, lengths = _padded(scores, batch_sizes)
+        paths, _ = self.crf.best_paths(padded, lengths)  # B x T
+        return pack_padded_sequence(paths, lengths, batch_first=True).data
+
+    def set_vectors(self, rows: Tensor, vectors: Tensor, *, freeze: bool = False) -> None:
+        """Begin with pre-trained vectors for some rows of the word embedding; with `freeze` they stay so."""
+        assert self.words is not None
+        weight = self.words.weight
+        with torch.no_grad():
+            weight[rows] = vectors
+        if freeze:  # the other words, and the unknown one, still learn
+            weight.register_hook(lambda gradient: gradient.index_fill(0, rows, 0.0))  # type: ignore[no-untyped-call]
+
+    def _vectors(self, sentences: Inputs) -> Tensor:
+        """What the layers read, N x E: features and characters are computed once for each distinct word."""
+        places, parts = sentences.tokens.data, []
+        if self.words is not None:
+            assert sentences.ids is not None
+            parts.append(self.words(self.word_dropout(sentences.ids[places])))
+        if self.characters is not None:
+            parts.append(self.characters(sentences.characters, sentences.lengths, places))
+        if self.features is not None:
+            parts.append(self.features(sentences.features)[places])
+        return torch.cat(parts, dim=1)
+
+    def _drop(self, data: Tensor, p: float, batch_sizes: Tensor) -> Tensor:
+        if self.locked:
+            return locked_dropout(data, p, self.training, batch_sizes=batch_sizes)
+        return dropout(data, p, self.training)
+
+
+def _padded(packed: Tensor, batch_sizes: Tensor) -> tuple[Tensor, Tensor]:
+    """Packed rows as B x T (x K), the longest sentence first, and the sentences' lengths: what a CRF reads."""
+    return pad_packed_sequence(PackedSequence(packed, batch_sizes), batch_first=True)

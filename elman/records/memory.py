@@ -1,0 +1,42 @@
+"""Data in memory as rows: tuples, mappings, data frames, data sets, whatever can be gone through."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from elman.errors import UserError
+from elman.records.places import Place, RecordError
+
+
+def read_items(data: Iterable[Any], name: str) -> Iterator[tuple[Place, Any]]:
+    """Where each item stands, and the item: a dict where it is a mapping or the row of a data frame, else as it is.
+
+    Data frames (pandas, polars) are known by what they can do, and need not be installed; data sets give mappings.
+
+    >>> [(str(where), item) for where, item in read_items([("good", "a"), {"text": "bad"}], "train")]
+    [('record 1 of train', ('good', 'a')), ('record 2 of train', {'text': 'bad'})]
+    """
+    if isinstance(data, (str, bytes, Mapping)) or not isinstance(data, Iterable):
+        raise UserError(
+            f"{name} is a {type(data).__name__}: give a list of records, a data frame, or the path of a file"
+        )
+    items, names = iter(data), None
+    if (rows := getattr(data, "itertuples", None)) is not None:  # pandas
+        items, names = rows(index=False, name=None), [str(column) for column in data.columns]  # type: ignore[attr-defined]
+    elif (rows := getattr(data, "iter_rows", None)) is not None:  # polars
+        items = rows(named=True)
+    for number, item in enumerate(items, 1):
+        if names is not None:
+            item = dict(zip(names, item, strict=True))
+        yield Place(name, number), dict(item) if isinstance(item, Mapping) else item
+
+
+def parts_of(where: Place, item: Any, parts: tuple[str, str]) -> tuple[Any, Any]:
+    """The two parts of an item that is a tuple or a list.
+
+    >>> parts_of(Place("train", 1), ("good",), ("text", "label"))
+    Traceback (most recent call last):
+    elman.records.places.RecordError: record 1 of train is no (text, label): give one, or a mapping with these fields
+    """
+    if not isinstance(item, (tuple, list)) or len(item) != 2:
+        raise RecordError(where, f"is no ({', '.join(parts)}): give one, or a mapping with these fields")
+    return item[0], item[1]

@@ -1,0 +1,235 @@
+"""Stacked recurrent layers, described in plain words, and their weights as the kernels take them."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from elman import kernels
+from elman.ragged import Ints
+from elman.runtime.weights import Float, Shapes, Weights
+
+if TYPE_CHECKING:
+    from elman.nn.recurrent import Recurrent
+
+MODES = {
+    ("rnn", "tanh"): "RNN_TANH",
+    ("rnn", "relu"): "RNN_RELU",
+    ("elman", "tanh"): "RNN_TANH",
+    ("elman", "relu"): "RNN_RELU",
+    ("lstm", "tanh"): "LSTM",
+    ("gru", "tanh"): "GRU",
+}
+"""What the kernels call a cell and its nonlinearity."""
+GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
+GRAIN = 2**18
+"""So many products of two numbers are worth another thread."""
+
+
+@dataclass(frozen=True)
+class Layers:
+    """Stacked layers as `elman.nn.Recurrent` has them; the names of their weights begin with `name`.
+
+    >>> layers = Layers("body", "lstm", input_size=3, hidden_size=5, num_layers=2, bidirectional=True)
+    >>> layers.output_size, layers.state_sizes, layers.shapes()["body.layers.1.weight_ih_l0_reverse"]
+    (10, (5, 5), (20, 10))
+    >>> Layers("body", "mut1", 3, 5).refusal() or "the kernels run it"
+    "the engine runs rnn (tanh, relu), lstm and gru, and this network's cell is mut1"
+    """
+
+    name: str
+    cell: str
+    input_size: int
+    hidden_size: int
+    num_layers: int = 1
+    nonlinearity: str = "tanh"
+    bidirectional: bool = False
+    merge: str = "concat"
+    connections: str = "plain"
+    proj_size: int = 0
+    learned_state: bool = False
+    bias: bool = True
+
+    @classmethod
+    def of(cls, body: "Recurrent", name: str) -> "Layers":
+        """The description of layers of PyTorch's, which have this name in their network."""
+        from torch import nn
+
+        first: Any = body.layers[0]
+        cell, nonlinearity = body.cell, "tanh"
+        if isinstance(first, nn.RNNBase):
+            cell, nonlinearity = next(pair for pair, mode in MODES.items() if mode == first.mode)
+        elif cell in ("rnn", "elman"):
+            cell, nonlinearity = "rnn", "logistic"
+        return cls(
+            name,
+            cell,
+            body.input_size,
+            body.hidden_size,
+            body.num_layers,
+            nonlinearity,
+            body.bidirectional,
+            body.merge,
+            body.connections,
+            body.state_sizes[0] if body.state_sizes[0] != body.hidden_size else 0,
+            len(body.initial) > 0,
+            getattr(first, "bias", True) is not False,
+        )
+
+    @property
+    def mode(self) -> str | None:
+        """What the kernels call the cell; None for one that they do not run."""
+        nonlinearity = self.nonlinearity if self.cell in ("rnn", "elman") else "tanh"
+        return MODES.get((self.cell, nonlinearity))
+
+    @property
+    def directions(self) -> int:
+        """D."""
+        return 2 if self.bidirectional else 1
+
+    @property
+    def state_sizes(self) -> tuple[int, ...]:
+        """The size of each part of the state: h, and c of an LSTM."""
+        h = self.proj_size or self.hidden_size
+        return (h, self.hidden_size) if self.cell == "lstm" else (h,)
+
+    @property
+    def output_size(self) -> int:
+        """The size of what the last layer gives at a step."""
+        return self.state_sizes[0] * (self.directions if self.merge == "concat" else 1)
+
+    @property
+    def gates(self) -> int:
+        """How many rows the weights of a layer have: all its gates."""
+        return GATES[self.mode or "LSTM"] * self.hidden_size
+
+    def refusal(self) -> str | None:
+        """Why the kernels do not run these layers, in one sentence; None if they do."""
+        if not kernels.available():
+            return f"the compiled kernels are not installed ({kernels.missing})"
+        if self.mode is None:
+            cell = f"{self.nonlinearity} rnn" if self.cell in ("rnn", "elman") else self.cell
+            return f"the engine runs rnn (tanh, relu), lstm and gru, and this network's cell is {cell}"
+        return None
+
+    def input_size_of(self, depth: int) -> int:
+        """The size of what a layer sees."""
+        if self.connections == "dense":
+            return self.input_size + depth * self.output_size
+        return self.output_size if depth else self.input_size
+
+    def names(self, depth: int, reverse: bool = False) -> dict[str, str]:
+        """The names of a layer's weights in one direction, by those of csrc/recurrence_kernel.hpp."""
+        prefix, suffix = self._inside(f"layers.{depth}"), "_reverse" if reverse else ""
+        kinds = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] if self.bias else [])]
+        return {kind: f"{prefix}.{kind}_l0{suffix}" for kind in (*kinds, *(["weight_hr"] if self.proj_size else []))}
+
+    def shapes(self) -> Shapes:
+        """The shape of every weight by its name."""
+        h, rows, found = self.state_sizes[0], self.gates, Shapes()
+        for depth in range(self.num_layers):
+            shapes: Shapes = {"weight_ih": (rows, self.input_size_of(depth)), "weight_hh": (rows, h)}
+            shapes |= {"bias_ih": (rows,), "bias_hh": (rows,), "weight_hr": (h, self.hidden_size)}
+            for side in range(self.directions):
+                found |= {name: shapes[kind] for kind, name in self.names(depth, side == 1).items()}
+        if self.learned_state:
+            count = self.num_layers * self.directions
+            found |= {self._inside(f"initial.{i}"): (count, 1, size) for i, size in enumerate(self.state_sizes)}
+        return found
+
+    def description(self) -> dict[str, Any]:
+        """What the kernels have to know of all layers."""
+        return {
+            "cell": self.mode,
+            "hidden": self.hidden_size,
+            "residual": self.connections == "residual",
+            "dense": self.connections == "dense",
+        }
+
+    def packed(self, weights: Weights, depth: int, reverse: bool = False) -> dict[str, Any]:
+        """One direction of a layer as the kernels take it, with the sum of both biases.
+
+        The GRU's candidate has a bias of its own inside the reset gate.
+        """
+        names, H = self.names(depth, reverse), self.hidden_size
+        outer, inner = (weights.bias(names.get(kind, ""), self.gates) for kind in ("bias_ih", "bias_hh"))
+        bias, hidden_bias = outer + inner, None
+        if self.mode == "GRU":
+            bias[2 * H :], hidden_bias = outer[2 * H :], np.ascontiguousarray(inner[2 * H :])
+        return {
+            "input": weights.matrix(names["weight_ih"]),
+            "hidden": weights.matrix(names["weight_hh"]),
+            "projection": weights.matrix(names["weight_hr"]) if self.proj_size else None,
+            "bias": bias,
+            "table": None,
+            "labels": None,
+            "hidden_bias": hidden_bias,
+        }
+
+    def initial(self, weights: Weights) -> tuple[Float, ...]:
+        """The learned state before the first step, each part L*D x size; empty where it is zeros."""
+        parts = range(len(self.state_sizes) if self.learned_state else 0)
+        return tuple(weights.numbers(self._inside(f"initial.{i}"))[:, 0] for i in parts)
+
+    def _inside(self, name: str) -> str:
+        return f"{self.name}.{name}" if self.name else name
+
+
+class Stack:
+    """Layers that give their outputs at all steps and their final states, which an `Encoder` does not.
+
+    The weights are packed anew at each call, as in training.
+
+    >>> layers = Layers("body", "gru", 3, 5, bidirectional=True)
+    >>> arrays = {name: np.zeros(shape, np.float32) for name, shape in layers.shapes().items()}
+    >>> output, (h,) = Stack(layers, Weights(arrays, layers.shapes()))(np.ones((4, 3), np.float32), np.array([2, 1, 1]))
+    >>> output.shape, h.shape
+    ((4, 10), (2, 2, 5))
+    """
+
+    def __init__(self, layers: Layers, weights: Weights) -> None:
+        self.layers = layers
+        self._weights = [
+            [
+                {kind: np.require(weights.numbers(name), requirements=["C", "W"]) for kind, name in names.items()}
+                for names in (layers.names(depth, side == 1) for side in range(layers.directions))
+            ]
+            for depth in range(layers.num_layers)
+        ]
+        self._initial = layers.initial(weights)
+
+    def __call__(self, inputs: Float, batch_sizes: Ints) -> tuple[Float, tuple[Float, ...]]:
+        """Packed vectors (N x I) to the last layer's outputs (N x D*H), and all final states (each L*D x B x H)."""
+        layers, below, finals = self.layers, inputs, []
+        output = inputs
+        for depth in range(layers.num_layers):
+            if depth > 0:
+                below = np.concatenate((below, output), axis=1) if layers.connections == "dense" else output
+            output, final = self._run(depth, np.require(below, np.float32, ["C", "W"]), batch_sizes)
+            if layers.bidirectional and layers.merge == "mean":
+                output = output.reshape(len(output), 2, -1).mean(axis=1)
+            if layers.connections == "residual" and output.shape == below.shape:
+                output = output + below
+            finals.append(final)
+        return output, tuple(np.concatenate(parts) for parts in zip(*finals, strict=True))
+
+    def _run(self, depth: int, inputs: Float, batch_sizes: Ints) -> tuple[Float, tuple[Float, ...]]:
+        layers, rows, D = self.layers, len(inputs), self.layers.directions
+        sizes = layers.state_sizes
+        states = {name: _room(D, int(batch_sizes[0]), size) for name, size in zip("hc", sizes, strict=False)}
+        final = tuple(states.values())
+        for name, part in zip(("h_0", "c_0"), self._initial, strict=False):
+            begin = part[depth * D : (depth + 1) * D, None]  # D x 1 x size
+            states[name] = np.repeat(begin, batch_sizes[0], axis=1)
+        output = _room(rows, D * sizes[0])
+        calls = [{"input": inputs, **weights} for weights in self._weights[depth]]
+        if layers.gates > layers.hidden_size:
+            calls = [{"gates": _room(rows, layers.gates), **call} for call in calls]
+        products = rows * D * layers.hidden_size * (inputs.shape[1] + sizes[0])
+        numbers = (inputs.shape[1], layers.hidden_size, sizes[0], min(kernels.threads(), 1 + products // GRAIN))
+        kernels.native.recurrence(False, layers.mode, *numbers, batch_sizes.tolist(), output, states, calls)
+        return output, final
+
+
+def _room(*shape: int) -> Float:
+    return np.empty(shape, np.float32)

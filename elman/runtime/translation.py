@@ -1,0 +1,213 @@
+"""The network of a translator, described in plain words, and its decoder's weights as the kernels take them."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from elman.errors import UserError
+from elman.runtime.layers import Layers
+from elman.runtime.weights import Float, Packable, Shapes, Weights, columns
+
+if TYPE_CHECKING:
+    from elman.nn.translation import TranslationNetwork
+
+ATTENDS = {"plain": "never", "bahdanau": "before", "luong": "after", "luong-feeding": "after"}
+"""When each kind of decoder attends: before its step, or after."""
+SCORES = {
+    "dot": "dot",
+    "scaled-dot": "dot",
+    "general": "dot",
+    "reduced-rank": "dot",
+    "additive": "additive",
+    "cosine": "cosine",
+    "location": "location",
+    "fixed-length": "location",
+}
+"""What the kernels call each attention: `keys` makes the products that depend on the source alone."""
+NAME = "decoder.attention"
+
+
+@dataclass(frozen=True)
+class TranslationParts:
+    """Embeddings, an encoder, a bridge, a decoder and a softmax, as `elman.nn.translation` has them.
+
+    `kind` is that of the decoder: plain, bahdanau, luong, luong-feeding; `attention` a name of
+    `elman.nn.attention.ATTENTIONS`, None for a plain one, with `attention_size` (the size of additive attention, the
+    rank of reduced-rank, the places of location-based and fixed-length attention); `bridge` copy, linear or zero. With
+    `shared` both sides have one embedding; with `tied` the softmax has the target's.
+
+    >>> encoder = Layers("encoder", "gru", 6, 4, bidirectional=True)
+    >>> parts = TranslationParts(encoder, Layers("decoder.body", "gru", 6, 8), "luong", "dot", "copy", 30, 40, 6, 8)
+    >>> parts.refusal(), parts.shapes()["decoder.to_readout.weight"]
+    (None, (8, 16))
+    """
+
+    encoder: Layers
+    decoder: Layers
+    kind: str
+    attention: str | None
+    bridge: str
+    source_vocabulary: int
+    target_vocabulary: int
+    embedding: int
+    readout: int
+    attention_size: int = 0
+    shared: bool = False
+    tied: bool = False
+    softmax_bias: bool = True
+
+    @classmethod
+    def of(cls, network: "TranslationNetwork") -> "TranslationParts":
+        """The description of a network of PyTorch's; UserError where there is none."""
+        from elman.nn.attention import ATTENTIONS
+
+        decoder, attention = network.decoder, cast(Any, network.decoder.attention)
+        names = {kind: name for name, kind in ATTENTIONS.items()}
+        if attention is not None and type(attention) not in names:
+            raise UserError(f"the compiled decoder does not know the attention {type(attention).__name__}")
+        name = None if attention is None else names[type(attention)]
+        sized = {"additive": "W", "reduced-rank": "U", "location": "w", "fixed-length": "w"}.get(name or "")
+        return cls(
+            Layers.of(network.encoder, "encoder"),
+            Layers.of(decoder.body, "decoder.body"),
+            decoder.kind,
+            name,
+            network.bridge.kind,
+            network.source.num_embeddings,
+            network.target.num_embeddings,
+            network.target.embedding_dim,
+            decoder.output_size,
+            getattr(attention, sized).out_features if sized else 0,
+            network.source is network.target,
+            network.softmax.weight is network.target.weight,
+            network.softmax.bias is not None,
+        )
+
+    @property
+    def attends_before(self) -> bool:
+        """Whether the decoder attends with the state before the step, and reads what it saw."""
+        return self.kind == "bahdanau"
+
+    @property
+    def sees_token(self) -> bool:
+        """Whether the query of the attention is the token beside the state."""
+        return self.attention == "fixed-length" and self.attends_before
+
+    @property
+    def memory_size(self) -> int:
+        """The size of what is attended to at each place of the source."""
+        return self.encoder.output_size if self.attention is not None else 0
+
+    @property
+    def key_size(self) -> int:
+        """The size of what the attention makes of each place once."""
+        if self.attention in ("additive", "reduced-rank"):
+            return self.attention_size
+        return self.decoder.output_size if self.attention == "general" else self.memory_size
+
+    @property
+    def target(self) -> str:
+        """The name of the target's embedding."""
+        return "source.weight" if self.shared else "target.weight"
+
+    def refusal(self) -> str | None:
+        """Why this network is not run without PyTorch, in one sentence; None if it is."""
+        if (reason := self.encoder.refusal() or self.decoder.refusal()) is not None:
+            return reason
+        if self.kind not in ATTENDS or (self.attention is None) != (self.kind == "plain"):
+            return f"the compiled decoder does not know the decoder {self.kind} with the attention {self.attention}"
+        if self.attention is not None and self.attention not in SCORES:
+            return f"the compiled decoder does not know the attention {self.attention}"
+        return None
+
+    # Shapes
+
+    def shapes(self) -> Shapes:
+        """The shape of every weight by its name."""
+        V, E, R = self.target_vocabulary, self.embedding, self.readout
+        seen = self.decoder.output_size + self.memory_size + (E if self.attends_before else 0)
+        found: Shapes = {"source.weight": (self.source_vocabulary, E), self.target: (V, E)}
+        found |= {**self.encoder.shapes(), **self._bridge_shapes(), **self._attention_shapes(), **self.decoder.shapes()}
+        found |= {"decoder.to_readout.weight": (R, seen), "decoder.to_readout.bias": (R,)}
+        found |= {} if self.tied else {"softmax.weight": (V, R)}
+        return found | ({"softmax.bias": (V,)} if self.softmax_bias else {})
+
+    def _bridge_shapes(self) -> Shapes:
+        found = Shapes()
+        for depth in range(self.decoder.num_layers if self.bridge == "linear" else 0):
+            for part, (size, goal) in enumerate(zip(self.encoder.state_sizes, self.decoder.state_sizes, strict=True)):
+                name = f"bridge.maps.{depth}.{part}"
+                found |= {f"{name}.weight": (goal, size * self.encoder.directions), f"{name}.bias": (goal,)}
+        return found
+
+    def _attention_shapes(self) -> Shapes:
+        Q, M, K = self.decoder.output_size + (self.embedding if self.sees_token else 0), self.memory_size, self.key_size
+        own: dict[str, Shapes] = {
+            "general": {"W.weight": (Q, M)},
+            "reduced-rank": {"U.weight": (K, Q), "V.weight": (K, M)},
+            "additive": {"W.weight": (K, Q), "U.weight": (K, M), "U.bias": (K,), "v.weight": (1, K)},
+            "cosine": {"log_beta": ()},
+            "location": {"w.weight": (self.attention_size, Q)},
+            "fixed-length": {"w.weight": (self.attention_size, Q), "w.bias": (self.attention_size,)},
+        }
+        return {f"{NAME}.{name}": shape for name, shape in own.get(self.attention or "", {}).items()}
+
+    # What the kernels take
+
+    def description(self, weights: Weights) -> dict[str, Any]:
+        """All sizes and arrays of the decoder."""
+        layers, memory, before = self.decoder, self.memory_size, self.attends_before
+        feeds = self.kind == "luong-feeding"
+        return {
+            **layers.description(),
+            "vocabulary": self.target_vocabulary,
+            "output": layers.output_size,
+            "labels": 0,
+            "token_size": self.embedding,
+            "label_size": 0,
+            "label_vectors": None,
+            "fed_size": self.readout if feeds else memory if before else 0,
+            "tokens": weights.matrix(self.target),
+            "layers": [layers.packed(weights, depth) for depth in range(layers.num_layers)],
+            "initial": None,
+            "bridge": self._readout(weights),
+            "bridge_bias": weights.numbers("decoder.to_readout.bias"),
+            "bridge_parts": [*([self.embedding] if before else []), layers.output_size, *([memory] if memory else [])],
+            "softmax": weights.matrix(self.target if self.tied else "softmax.weight"),
+            "softmax_bias": weights.bias("softmax.bias", self.target_vocabulary),
+            "attends": ATTENDS[self.kind],
+            "feeds_readout": feeds,
+            "reads_token": before,
+            "memory_size": memory,
+            **self._attention(weights),
+        }
+
+    def _readout(self, weights: Weights) -> Packable:
+        """The matrix over state, what was attended to, and token; the kernels have the token first."""
+        whole = weights.matrix("decoder.to_readout.weight")
+        if not self.attends_before:
+            return whole
+        first = self.decoder.output_size + self.memory_size
+        before, behind = columns(whole, first), columns(whole, 0, first)
+        if isinstance(before, tuple) and isinstance(behind, tuple):
+            return np.concatenate((before[0], behind[0]), axis=1), before[1]
+        return np.concatenate((cast(Float, before), cast(Float, behind)), axis=1)
+
+    def _attention(self, weights: Weights) -> dict[str, Any]:
+        query = {"location": "w", "fixed-length": "w", "additive": "W", "reduced-rank": "U"}.get(self.attention or "")
+        scale = 1.0
+        if self.attention == "scaled-dot":
+            scale = 1 / math.sqrt(self.memory_size)
+        elif self.attention == "cosine":
+            scale = math.exp(weights.numbers(f"{NAME}.log_beta").item())
+        return {
+            "score": SCORES.get(self.attention or "", "none"),
+            "scale": scale,
+            "sees_token": self.sees_token,
+            "key_size": self.key_size,
+            "query": weights.matrix(f"{NAME}.{query}.weight") if query else None,
+            "query_bias": weights.numbers(f"{NAME}.w.bias") if self.attention == "fixed-length" else None,
+            "v": weights.numbers(f"{NAME}.v.weight")[0] if self.attention == "additive" else None,
+        }

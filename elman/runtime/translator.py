@@ -1,0 +1,253 @@
+"""A translator, compiled: encoder, bridge and decoder, with no PyTorch call inside.
+
+translator = CompiledTranslator(parts, arrays)
+hypotheses = elman.decode.beam_search(translator.steps(Ragged.of(sources)), len(sources), ...)
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elman import kernels
+from elman.errors import UserError
+from elman.ragged import Ints, Ragged
+from elman.runtime.arguments import checked_threads, whole_numbers
+from elman.runtime.encoder import looked_up
+from elman.runtime.layers import Stack
+from elman.runtime.quantise import Arrays
+from elman.runtime.translation import NAME, TranslationParts
+from elman.runtime.weights import Float, Weights, arrays_of, type_refusal
+
+if TYPE_CHECKING:
+    from elman.nn.translation import TranslationNetwork
+
+Int32 = NDArray[np.int32]
+
+
+def translator_refusal(network: "TranslationNetwork") -> str | None:
+    """Why a network of PyTorch's is not run without it, in one sentence; None if it is."""
+    if next(network.parameters()).device.type != "cpu":
+        return "its network is not on the CPU"
+    try:
+        reason = TranslationParts.of(network).refusal()
+    except UserError as error:
+        return str(error)
+    return reason or type_refusal(arrays_of(network))
+
+
+class Sources(NamedTuple):
+    """What an encoder gives of B sources for the decoder to attend to."""
+
+    keys: Float
+    """B x S x K."""
+    states: Float
+    """B x S x M."""
+    lengths: Int32
+    """B."""
+
+
+class TranslatorState(NamedTuple):
+    """What R rows have written so far."""
+
+    numbers: Float
+    """R x N: for each layer h, then c; then the readout where that is fed."""
+    owners: Int32
+    """R: the source of each row."""
+    sources: Sources
+    weights: Float
+    """R x S: the attention of the last step."""
+
+    def select(self, rows: Ints) -> "TranslatorState":
+        """The state of some of the rows."""
+        weights = self.weights.take(rows, axis=0) if len(self.weights) else self.weights
+        return TranslatorState(self.numbers.take(rows, axis=0), self.owners.take(rows), self.sources, weights)
+
+
+class CompiledTranslator:
+    """A network whose weights were packed once and never change; several threads of a program may use it at once.
+
+    `threads` is how many it uses at most (None: as many as `kernels.threads()` says).
+
+    >>> from elman.runtime.layers import Layers
+    >>> encoder = Layers("encoder", "gru", 3, 3, bidirectional=True)
+    >>> parts = TranslationParts(encoder, Layers("decoder.body", "gru", 3, 6), "luong", "dot", "copy", 9, 9, 3, 4)
+    >>> arrays = {name: np.ones(shape, np.float32) for name, shape in parts.shapes().items()}
+    >>> translator = CompiledTranslator(parts, arrays)
+    >>> logits, state = translator.step(np.array([2]), translator.read(Ragged.of([[5, 7, 8]])))
+    >>> logits.shape, state.weights.shape
+    ((1, 9), (1, 3))
+    """
+
+    def __init__(self, parts: TranslationParts, arrays: Arrays, *, threads: int | None = None) -> None:
+        if (reason := parts.refusal()) is not None:
+            raise UserError(reason)
+        self._threads = checked_threads(threads)
+        weights = Weights(arrays, parts.shapes())
+        try:
+            self._native: Any = kernels.native.make_decoder(parts.description(weights))
+        except ValueError as error:
+            raise UserError(f"the decoder cannot be packed: {error}") from None
+        self.parts = parts
+        self._embedding, self._stack = weights.numbers("source.weight"), Stack(parts.encoder, weights)
+        self._bridge, self._keys = _Bridge(parts, weights), _keys(parts, weights)
+
+    @classmethod
+    def of(
+        cls, network: "TranslationNetwork", *, arrays: Arrays | None = None, threads: int | None = None
+    ) -> "CompiledTranslator":
+        """A network of PyTorch's with its weights as they are now, or those of `arrays` in their place."""
+        if (reason := translator_refusal(network)) is not None:
+            raise UserError(reason)
+        return cls(TranslationParts.of(network), arrays_of(network) if arrays is None else arrays, threads=threads)
+
+    # Reading
+
+    def read(self, sources: Ragged) -> TranslatorState:
+        """The state before the first step of each source (ids, at least one source and one id in each)."""
+        packing = sources.packing
+        vectors = looked_up(self._embedding, sources.packed())  # N x E
+        output, final = self._stack(vectors, packing.batch_sizes)  # N x M
+        ranks = np.argsort(packing.order)
+        hidden = self._bridge(tuple(part[:, ranks] for part in final))
+        states = sources.unpacked(output).padded()  # B x S x M
+        keys = states if self._keys is None else sources.unpacked(self._keys(output)).padded()  # B x S x K
+        return self.begin(Sources(keys, states, sources.lengths.astype(np.int32)), hidden)
+
+    def begin(self, sources: Sources, hidden: tuple[Float, ...]) -> TranslatorState:
+        """The state before the first step, from the decoder's hidden state (each part L x B x H)."""
+        layers = [part[depth] for depth in range(len(hidden[0])) for part in hidden]  # h and c of each, B x H
+        rows = len(sources.lengths)
+        fed = [np.zeros((rows, self.parts.readout), np.float32)] if self.parts.kind == "luong-feeding" else []
+        numbers = np.concatenate(layers + fed, axis=1)  # B x N
+        return TranslatorState(numbers, np.arange(rows, dtype=np.int32), sources, np.empty((0, 0), np.float32))
+
+    # Writing
+
+    def room(self, rows: int) -> Float:
+        """Memory for the logits of so many rows."""
+        return np.empty((rows, self._native.padded_vocabulary), np.float32)
+
+    def step(self, ids: Ints, state: TranslatorState, room: Float | None = None) -> tuple[Float, TranslatorState]:
+        """The logits of the next id of each row (R x V, in `room` where that is given) after one more (R)."""
+        read = whole_numbers(ids, "the ids")
+        room = self.room(len(read)) if room is None else room
+        after, weights = self._native.step(read, state.owners, state.numbers, *state.sources, room, self.threads)
+        logits = room[: len(read), : self.parts.target_vocabulary]
+        return logits, TranslatorState(after, state.owners, state.sources, weights)
+
+    def steps(self, sources: Ragged) -> "CompiledSteps":
+        """What `elman.decode` searches to translate these sources, row i the i-th of them."""
+        return CompiledSteps(self, sources)
+
+    @property
+    def threads(self) -> int:
+        """How many threads it uses at most."""
+        return self._threads or kernels.threads()
+
+
+class StepsState(NamedTuple):
+    """The state of a translator, and where the logits of its rows stand until the next step."""
+
+    translator: TranslatorState
+    room: Float
+
+
+class CompiledSteps:
+    """The translations of some sources as a step model of `elman.decode`."""
+
+    def __init__(self, translator: CompiledTranslator, sources: Ragged) -> None:
+        self.translator, self.sources = translator, sources
+
+    def start(self, batch_size: int) -> StepsState:
+        """The sources read, nothing written yet."""
+        rows = len(self.sources)
+        sources = self.sources if batch_size == rows else self.sources.take(np.arange(rows)[:batch_size])
+        return StepsState(self.translator.read(sources), self.translator.room(batch_size))
+
+    def step(self, ids: Ints, state: StepsState) -> tuple[Float, StepsState]:
+        """Write one id a row; logits of the next, which last until the step after."""
+        # Fresh memory would be mapped page by page at every step.
+        room = state.room if len(state.room) >= len(ids) else self.translator.room(len(ids))
+        logits, after = self.translator.step(ids, state.translator, room)
+        return logits, StepsState(after, room)
+
+    def select(self, state: StepsState, rows: Ints) -> StepsState:
+        """The state of some rows."""
+        return StepsState(state.translator.select(rows), state.room)
+
+    def attention(self, state: StepsState) -> Float:
+        """What the last step of each row attended to (R x S)."""
+        if not state.translator.weights.size:
+            raise ValueError("there is no attention: the decoder has no attention, or has made no step yet")
+        return state.translator.weights
+
+
+class _Bridge:
+    """From the encoder's final states, each L*D x B x H, to the decoder's first ones, each L x B x H."""
+
+    def __init__(self, parts: TranslationParts, weights: Weights) -> None:
+        self.parts = parts
+        names = [
+            [f"bridge.maps.{depth}.{part}" for part in range(len(parts.decoder.state_sizes))]
+            for depth in range(parts.decoder.num_layers if parts.bridge == "linear" else 0)
+        ]
+        self.maps = [
+            [(weights.numbers(f"{name}.weight").T, weights.numbers(f"{name}.bias")) for name in layer]
+            for layer in names
+        ]
+
+    def __call__(self, final: tuple[Float, ...]) -> tuple[Float, ...]:
+        encoder, decoder = self.parts.encoder, self.parts.decoder
+        batch = final[0].shape[1]
+        if self.parts.bridge == "zero":
+            return tuple(np.zeros((decoder.num_layers, batch, size), np.float32) for size in decoder.state_sizes)
+        found = []
+        for number, part in enumerate(final):
+            both = part.reshape(-1, encoder.directions, *part.shape[1:]).swapaxes(1, 2)  # L x B x D x H
+            both = both.reshape(encoder.num_layers, batch, -1)  # L x B x D*H
+            rows = [both[min(depth, encoder.num_layers - 1)] for depth in range(decoder.num_layers)]
+            for depth, layer in enumerate(self.maps):
+                weight, bias = layer[number]
+                rows[depth] = np.tanh(product(rows[depth], weight) + bias)
+            found.append(np.stack(rows))
+        return tuple(found)
+
+
+def _keys(parts: TranslationParts, weights: Weights) -> Callable[[Float], Float] | None:
+    """What the attention makes of the source's places (N x M) once, N x K; None where it takes them as they are."""
+    if parts.attention == "cosine":
+        return lambda states: states / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), np.float32(1e-12))
+    name = {"general": "W", "reduced-rank": "V", "additive": "U"}.get(parts.attention or "")
+    if name is None:
+        return None
+    weight = weights.numbers(f"{NAME}.{name}.weight").T
+    if parts.attention != "additive":
+        return lambda states: product(states, weight)
+    bias = weights.numbers(f"{NAME}.U.bias")
+    return lambda states: product(states, weight) + bias
+
+
+SMALL = 2**18
+"""So many products of two numbers NumPy's OpenBLAS does on the calling thread."""
+
+
+def product(vectors: Float, weight: Float) -> Float:
+    """vectors (N x K) times weight (K x M), in blocks so small that BLAS does not wake threads of its own.
+
+    Those would go on spinning for a while, on the cores that the kernels need next.
+
+    >>> product(np.ones((1, 2), np.float32), np.ones((2, 3), np.float32)).tolist()
+    [[2.0, 2.0, 2.0]]
+    """
+    if len(vectors) == 1:  # a product of a matrix and a vector has threads much sooner
+        return product(vectors.repeat(2, axis=0), weight)[:1]
+    found = np.empty((len(vectors), weight.shape[1]), np.float32)
+    height = min(len(vectors), 16)
+    width = max(1, SMALL // (height * len(weight)))
+    for row in range(0, len(vectors), height):
+        rows = vectors[row : row + height]
+        for column in range(0, weight.shape[1], width):
+            np.matmul(rows, weight[:, column : column + width], out=found[row : row + height, column : column + width])
+    return found

@@ -1,0 +1,131 @@
+"""Estimators for scikit-learn: Elman's classifiers and taggers in pipelines, grids and cross-validation.
+
+from elman.sklearn import TextClassifier
+cross_val_score(TextClassifier(settings={"train.epochs": 5}), texts, labels)
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from elman.errors import UserError
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.metrics import accuracy_score
+    from sklearn.utils.validation import check_is_fitted
+except ImportError:
+    raise UserError("elman.sklearn needs scikit-learn: pip install 'elman[baselines]'") from None
+
+NO_ROWS = "give a list, an array or a column of them, one a text"
+
+
+class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier of texts. `recipe` and `settings` are those of `elman.fit`; `seed` goes over them.
+
+    >>> texts, labels = ["good film", "fine film", "bad film", "dull film"] * 8, ["yes", "yes", "no", "no"] * 8
+    >>> small = {"train.steps": 40, "text.kind": "words", "model.hidden": 8}
+    >>> classifier = TextClassifier(settings=small).fit(texts, labels)
+    >>> classifier.predict(["good film"]).tolist(), classifier.classes_.tolist()
+    (['yes'], ['no', 'yes'])
+    """
+
+    def __init__(
+        self,
+        recipe: str | Path | None = None,
+        settings: Mapping[str, Any] | None = None,
+        seed: int = 1,
+        verbose: bool = False,
+    ) -> None:
+        self.recipe, self.settings, self.seed, self.verbose = recipe, settings, seed, verbose
+
+    def fit(self, X: Iterable[str], y: Iterable[Any]) -> Self:
+        """Train on texts and their labels, or on texts and lists of labels each."""
+        from elman.tasks import fit
+
+        texts, labels = _texts(X), list(y)
+        if len(texts) != len(labels):
+            raise ValueError(f"there are {len(texts)} texts and {len(labels)} labels: give one for each text")
+        named = {str(label): label for row in labels for label in (row if _is_list(row) else [row])}
+        rows = [
+            (text, list(map(str, row)) if _is_list(row) else str(row)) for text, row in zip(texts, labels, strict=True)
+        ]
+        settings = {**(self.settings or {}), "train.seed": self.seed}
+        self.model_ = fit("classify", self.recipe, train=rows, settings=settings, verbose=self.verbose)
+        self.classes_ = np.array([named[label] for label in self.model_.labels])
+        return self
+
+    def predict(self, X: Iterable[str]) -> np.ndarray[Any, Any]:
+        """The label of each text; of several labels each, lists of them."""
+        check_is_fitted(self, "model_")
+        named = dict(zip(self.model_.labels, self.classes_.tolist(), strict=True))
+        answers = self.model_.predict(_texts(X))
+        if not self.model_.several:
+            return np.array([named[answer.labels[0]] for answer in answers])
+        lists = np.empty(len(answers), object)
+        lists[:] = [[named[label] for label in answer.labels] for answer in answers]
+        return lists
+
+    def predict_proba(self, X: Iterable[str]) -> np.ndarray[Any, Any]:
+        """The probability of each of `classes_` (N x C)."""
+        check_is_fitted(self, "model_")
+        return np.asarray(self.model_.probabilities(_texts(X)), np.float64)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        return tags
+
+
+class Tagger(BaseEstimator):  # type: ignore[misc]
+    """A tagger of sentences: lists of words to lists of tags.
+
+    >>> sentences, tags = [["a", "cat", "sat"], ["the", "dog", "ran"]] * 12, [["D", "N", "V"]] * 24
+    >>> tagger = Tagger(settings={"train.steps": 60, "model.hidden": 8}).fit(sentences, tags)
+    >>> tagger.predict([["the", "cat", "ran"]])
+    [['D', 'N', 'V']]
+    """
+
+    def __init__(
+        self,
+        recipe: str | Path | None = None,
+        settings: Mapping[str, Any] | None = None,
+        seed: int = 1,
+        verbose: bool = False,
+    ) -> None:
+        self.recipe, self.settings, self.seed, self.verbose = recipe, settings, seed, verbose
+
+    def fit(self, X: Iterable[Sequence[str]], y: Iterable[Sequence[str]]) -> Self:
+        """Train on sentences of words, and a tag for each word."""
+        from elman.tasks import fit
+
+        rows = list(zip(map(list, X), map(list, y), strict=True))
+        settings = {**(self.settings or {}), "train.seed": self.seed}
+        self.model_ = fit("tag", self.recipe, train=rows, settings=settings, verbose=self.verbose)
+        return self
+
+    def predict(self, X: Iterable[Sequence[str]]) -> list[list[str]]:
+        """A tag for each word of each sentence."""
+        check_is_fitted(self, "model_")
+        return [list(tags) for tags in self.model_.tag_tokens([list(words) for words in X])]
+
+    def score(self, X: Iterable[Sequence[str]], y: Iterable[Sequence[str]]) -> float:
+        """The share of words whose tag is right."""
+        right = [tag for tags in y for tag in tags]
+        return float(accuracy_score(right, [tag for tags in self.predict(X) for tag in tags]))
+
+
+def _texts(X: Iterable[Any]) -> list[str]:
+    """Texts as a list; a column of a data frame and an array of one column are taken for what they are."""
+    if isinstance(X, str) or not isinstance(X, Iterable):
+        raise ValueError(f"texts are several: {NO_ROWS}")
+    values = X.ravel().tolist() if isinstance(X, np.ndarray) else X.tolist() if hasattr(X, "tolist") else list(X)
+    if not all(isinstance(text, str) for text in values):
+        raise ValueError(f"texts are strings: {NO_ROWS}")
+    return values
+
+
+def _is_list(row: Any) -> bool:
+    return isinstance(row, list | tuple | set | frozenset)

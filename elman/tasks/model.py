@@ -1,0 +1,316 @@
+"""A trained model, whatever its task: a config, a vocabulary and weights in a folder; by PyTorch or compiled.
+
+model = elman.load("runs/names")
+model.predict("Nakamura")                       # compiled where the kernels run the network, else by PyTorch
+elman.load("runs/names", backend="torch")       # always by PyTorch
+"""
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar, cast
+
+import numpy as np
+
+from elman.batches.examples import in_order
+from elman.errors import UserError
+from elman.files import checked
+from elman.runtime import Layers, encoder_refusal
+from elman.runtime.quantise import Arrays, dequantise, quantise, quantised
+from elman.runtime.weights import Shapes, arrays_of, read_arrays, type_refusal
+from elman.tasks import folder as folders
+from elman.tasks.folder import Config
+from elman.tasks.memory import built
+from elman.tasks.predict import PredictOptions, read_texts
+from elman.tasks.report import Report
+
+if TYPE_CHECKING:
+    from torch import nn
+
+Backend = Literal["auto", "compiled", "torch"]
+"""What predictions are computed by: the compiled runtime where it can, always, or never."""
+
+C = TypeVar("C", bound=Config)
+V = TypeVar("V", bound=folders.Vocabulary | None)
+N = TypeVar("N", bound="nn.Module")
+R = TypeVar("R")
+
+
+class _Made(NamedTuple, Generic[R]):
+    """A runtime, and the weights that it was made of: to go through all layers takes as long as some answers."""
+
+    parameters: "list[nn.Parameter]"
+    versions: list[tuple[int, int]]
+    runtime: R | None
+
+
+def _versions(parameters: "list[nn.Parameter]") -> list[tuple[int, int]]:
+    return [(parameter._version, parameter.data_ptr()) for parameter in parameters]
+
+
+class Model(Generic[C, V, N, R]):
+    """What training leaves: what it is (`config`), what it reads with (`vocabulary`), its weights; R is its runtime."""
+
+    task: ClassVar[str]
+    Config: ClassVar[type[Config]]
+    Recipe: ClassVar[type[Any]]
+    exact: ClassVar[Sequence[str]] = ()
+    """Matrices that int8 never rounds."""
+
+    def __init__(
+        self,
+        config: C,
+        vocabulary: V,
+        weights: "Arrays | N",
+        *,
+        backend: Backend = "auto",
+        report: Report | None = None,
+    ) -> None:
+        self.config, self.vocabulary, self.backend, self.report = config, vocabulary, backend, report
+        self._arrays: Arrays | None = weights if isinstance(weights, dict) else None
+        self._network: N | None = None if isinstance(weights, dict) else cast(N, weights)
+        self.int8: Arrays | None = self._arrays if self._arrays is not None and quantised(self._arrays) else None
+        """The weights as integers, for a model that was exported so."""
+        self._made: _Made[R] | None = None
+
+    # What a task says
+
+    @classmethod
+    def load_vocabulary(cls, folder: Path, config: Any) -> Any:
+        """Read what the model reads text with; one that reads no text has none."""
+        return None
+
+    @classmethod
+    def build(cls, config: Any, vocabulary: Any) -> Any:
+        """A network of this config, with weights of no meaning."""
+        raise NotImplementedError
+
+    def layers(self) -> Sequence[Layers]:
+        """Its recurrent layers, described."""
+        return ()
+
+    def other_shapes(self) -> Shapes:
+        """The shapes of all weights that are not those of recurrent layers, by name."""
+        return {}
+
+    def shapes(self) -> Shapes | None:
+        """The shape of every weight by its name; None for networks that only PyTorch knows."""
+        if not self.layers() or any(part.mode is None for part in self.layers()):
+            return None
+        return {name: shape for part in self.layers() for name, shape in part.shapes().items()} | self.other_shapes()
+
+    def compile(self, weights: Arrays) -> R:
+        """The compiled runtime of this model."""
+        raise NotImplementedError
+
+    def why_not_compiled(self) -> str | None:
+        """What keeps the compiled runtime from running this network; None if nothing does."""
+        return next((reason for part in self.layers() if (reason := encoder_refusal(part)) is not None), None)
+
+    def about(self) -> str:
+        """The model in a few words."""
+        raise NotImplementedError
+
+    def check(self, folder: Path) -> None:
+        """Refuse parts of a folder that do not go together."""
+
+    def read(self, lines: Iterable[str], options: PredictOptions) -> Iterator[Any]:
+        """The records to predict for in some lines, which are read as those that it learned from unless told."""
+        from elman.tasks import TASKS
+
+        return read_texts(TASKS[self.task].reader(self._data()), lines, options)
+
+    def answers(self, records: Sequence[Any]) -> Sequence[Any]:
+        """A prediction for each record."""
+        raise NotImplementedError
+
+    def written(self, record: Any, answer: Any, options: PredictOptions) -> Iterable[str]:
+        """The lines that `elman predict` prints for a prediction."""
+        raise NotImplementedError
+
+    # The folder
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """What it was trained by."""
+        return self.config.recipe
+
+    def _data(self) -> Any:
+        """How the records were written that it learned from."""
+        kind = self.Recipe.model_fields["data"].annotation
+        return checked(kind, self.recipe.get("data", {}), "the model's config.json: recipe.data")
+
+    @classmethod
+    def load(cls, folder: Path | str, *, backend: Backend = "auto") -> Self:
+        """Read a model folder."""
+        folder = Path(folder)
+        config = folders.read_config(folder, cls.Config, cls.task)
+        vocabulary = cls.load_vocabulary(folder, config)
+        model = cls(cast(C, config), vocabulary, read_arrays(folder), backend=backend)
+        model.check(folder)
+        model._check_weights(folder)
+        return model
+
+    def _check_weights(self, folder: Path) -> None:
+        """See that the weights are the network's: all there, and of the right shapes."""
+        expected = self.shapes() or folders.shapes_of(partial(self.build, self.config, self.vocabulary), folder)
+        folders.check_weights(self.weights(), expected, folder)
+
+    def save(self, folder: Path | str) -> None:
+        """Write the model folder's config, vocabulary and weights."""
+        folders.write_model(Path(folder), self.task, self.config, self.weights(), self.vocabulary)
+
+    # The weights
+
+    @property
+    def network(self) -> N:
+        """The network as PyTorch has it."""
+        if self._network is None:
+            import torch
+
+            assert self._arrays is not None
+            settings = self.config.model  # type: ignore[attr-defined]
+            make = partial(self.build, self.config, self.vocabulary)
+            with torch.inference_mode(False):  # whoever asks for it first: its weights may be trained later
+                network = built(make, settings, trained=False).eval()
+                folders.fill(network, dequantise(self._arrays))
+            self._network, self._arrays = network, None
+            if self._made is not None:  # of the same weights, which may change from here on
+                parameters = list(network.parameters())
+                self._made = _Made(parameters, _versions(parameters), self._made.runtime)
+        return self._network
+
+    @contextmanager
+    def evaluating(self) -> Iterator[N]:
+        """While inside, the network is without its dropout."""
+        # Changing the mode of every layer takes longer than some answers, so that is done only where it has to be.
+        network, training = self.network, self.network.training
+        if training:
+            network.eval()
+        try:
+            yield network
+        finally:
+            if training:
+                network.train()
+
+    def weights(self) -> Arrays:
+        """The weights as they are now, by name; integers with their scales where the model is in int8."""
+        if self.int8 is not None:
+            return self.int8
+        if self._arrays is not None:
+            return self._arrays
+        assert self._network is not None
+        return arrays_of(self._network)
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers the model consists of."""
+        arrays = dequantise(self.weights()).values()
+        return sum(array.size for array in arrays if array.dtype != np.bool_)  # a mask is none of them
+
+    def to_int8(self) -> Self:
+        """A copy with its matrices rounded to 8 bits: a quarter of the size, and quicker to answer."""
+        if self.int8 is not None:
+            return self
+        return self._copy(quantise(self.weights(), keep=self.exact))
+
+    def _copy(self, weights: Arrays) -> Self:
+        return type(self)(self.config, self.vocabulary, dict(weights), backend=self.backend, report=self.report)
+
+    def __getstate__(self) -> dict[str, Any]:
+        weights = {name: array.copy() for name, array in self.weights().items()}
+        return self.__dict__ | {"_made": None, "_network": None, "_arrays": weights}
+
+    # The compiled runtime
+
+    def refusal(self) -> str | None:
+        """Why the compiled runtime does not run this model, so that PyTorch does; None if it does."""
+        if self._network is not None and next(self._network.parameters()).device.type != "cpu":
+            return "its network is not on the CPU"
+        return self.why_not_compiled() or type_refusal(self.weights())
+
+    def runtime(self) -> R:
+        """The compiled network with the weights as they are now."""
+        found = self._runtime()
+        if found is None:
+            raise UserError(f"the compiled runtime does not run this model: {self.refusal() or 'backend is torch'}")
+        return found
+
+    def _runtime(self) -> R | None:
+        """The compiled network; None where PyTorch has to do it, or is asked to."""
+        if self.backend == "torch":
+            return None
+        made = self._made
+        if made is None or made.versions != _versions(made.parameters):
+            parameters = [] if self._network is None else list(self._network.parameters())
+            reason = self.refusal()
+            if reason is not None and self.backend == "compiled":
+                raise UserError(f"the compiled runtime does not run this model: {reason}")
+            runtime = self.compile(self.weights()) if reason is None else None
+            made = self._made = _Made(parameters, _versions(parameters), runtime)
+        return made.runtime
+
+    # Predicting
+
+    def predict_each(self, given: Any) -> Any:
+        """What `predict` gives: the prediction for one text, or a list of them for several of whatever kind."""
+        texts = [given] if isinstance(given, str) else list(given)
+        check_texts(texts)
+        answers = list(self.answers(texts)) if texts else []
+        return answers[0] if isinstance(given, str) else answers
+
+    def predict_lines(
+        self, lines: Iterable[str], options: PredictOptions, answers: Callable[[list[Any]], Sequence[Any]] | None = None
+    ) -> Iterator[str]:
+        """What `elman predict` prints for lines of records, in their order, in constant memory.
+
+        `answers` does the work where the model does not do it alone.
+        """
+        records, size = self.read(lines, options), options.window
+        work = answers or self.answers
+        for record, answer in in_order(records, self.length, work, batch_size=size, window=size, more=options.more):
+            yield from self.written(record, answer, options)
+
+    def length(self, record: Any) -> int:
+        """About how much there is to compute for a record."""
+        return len(record)
+
+    # Being looked at
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.about()}, {self.parameters:,} parameters{', int8' if self.int8 else ''})"
+
+    def _repr_html_(self) -> str:
+        shown = f"<b>{type(self).__name__}</b> {escape(self.about())}, {self.parameters:,} parameters"
+        for name in self.report.sets if self.report is not None else ():
+            assert self.report is not None
+            columns, rows = self.report.table(name)
+            lines = [["", *columns], *rows]
+            cells = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in lines)
+            shown += f"<table><caption>{escape(self.report.title(name))}</caption>{cells}</table>"
+        return shown
+
+    def __copy__(self) -> Self:
+        twin = type(self).__new__(type(self))
+        twin.__dict__.update(self.__dict__)  # the weights are shared
+        return twin
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self._copy(copy.deepcopy(dict(self.weights()), memo))
+
+
+def check_texts(texts: Sequence[Any]) -> None:
+    """Refuse what is no text, and texts of nothing.
+
+    >>> check_texts(["one", " "])
+    Traceback (most recent call last):
+    elman.errors.UserError: text 2 of 2 is empty: give it at least one character
+    """
+    for number, text in enumerate(texts, start=1):
+        if not isinstance(text, str):
+            raise UserError(f"text {number} of {len(texts)} is a {type(text).__name__}: give it as a str")
+        if not text.strip():
+            raise UserError(f"text {number} of {len(texts)} is empty: give it at least one character")

@@ -1,0 +1,181 @@
+"""How a language model reads encoded text: the loss of a training batch, and the score of every token."""
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
+
+from elman.batches.batches import Ids, Lines, Reversed, Windows, reverse_line, stack_lines, stack_windows
+from elman.nn.language import LanguageNetwork
+from elman.runtime import Engine
+from elman.tasks.reading import Reading
+
+CONTEXT = 256  # tokens a stream reads, unscored, before the part that it scores
+PART = 2048  # tokens of a long text that one stream scores, at least
+STREAMS = 64  # side by side, at most
+WINDOW = 128  # steps at a time
+
+
+def hidden_and_targets(
+    network: LanguageNetwork, batch: Windows | Lines, state: Any, tower: int = 0
+) -> tuple[Tensor, Tensor, Any]:
+    """What the softmax sees for a batch (N x H), what it should say (N), and the state to carry on."""
+    if isinstance(batch, Lines):
+        hidden, packed = _line_hidden(network, batch, tower)
+        return hidden, packed.data, None
+    hidden, state = _stream_hidden(network, batch, None if batch.fresh else state, tower)
+    return hidden.flatten(0, 1), torch.from_numpy(batch.targets).flatten(), state
+
+
+def _line_hidden(network: LanguageNetwork, batch: Lines, tower: int) -> tuple[Tensor, PackedSequence]:
+    """What the softmax sees of whole lines (N x H), and their targets, packed."""
+    inputs, targets = (torch.from_numpy(part.padded(batch.start_id)) for part in (batch.inputs, batch.targets))
+    lengths = torch.from_numpy(batch.targets.lengths)
+    labels = None if batch.labels is None else torch.from_numpy(batch.labels)
+    hidden, _ = network.hidden_of_lines(inputs, lengths, labels=labels, tower=tower)
+    return hidden, pack_padded_sequence(targets, lengths, batch_first=True, enforce_sorted=False)
+
+
+def _stream_hidden(network: LanguageNetwork, batch: Windows, state: Any, tower: int) -> tuple[Tensor, Any]:
+    """What the softmax sees of a window (B x T x H), and the state after it."""
+    found = []
+    inputs = torch.from_numpy(batch.inputs)
+    for piece, rows in _pieces(batch):
+        state = network.forget(state, torch.from_numpy(rows), tower) if rows is not None else state
+        hidden, state = network.hidden(inputs[:, piece], state, tower=tower)
+        found.append(hidden)
+    return torch.cat(found, dim=1) if len(found) > 1 else found[0], state
+
+
+def _pieces(batch: Windows) -> Iterator[tuple[slice, np.ndarray | None]]:
+    """A window's parts between the places where documents begin, with the rows whose state starts anew there."""
+    cuts = sorted({0, *batch.resets})
+    for start, stop in zip(cuts, [*cuts[1:], batch.inputs.shape[1]], strict=True):
+        yield slice(start, stop), batch.resets.get(start)
+
+
+class Reader(Protocol):
+    """What reads windows and lines and says how likely each of their tokens was."""
+
+    def window(self, batch: Windows, state: Any) -> tuple[np.ndarray, Any]:
+        """The log-probability of each target (B x T), and the state after the window; documents begin where told."""
+
+    def lines(self, batch: Lines) -> np.ndarray:
+        """The log-probability of each target of whole lines (B x T, whatever behind their ends)."""
+
+    def forget(self, state: Any, rows: np.ndarray) -> Any:
+        """The state with some rows put back to the beginning."""
+
+
+class NetworkReader:
+    """A network; it leaves no gradient."""
+
+    def __init__(self, network: LanguageNetwork, tower: int = 0) -> None:
+        self.network, self.tower = network, tower
+
+    @torch.no_grad()
+    def window(self, batch: Windows, state: Any) -> tuple[np.ndarray, Any]:
+        """Documents begin where told."""
+        hidden, state = _stream_hidden(self.network, batch, state, self.tower)
+        targets = torch.from_numpy(batch.targets).flatten()
+        values = self.network.softmax.target_log_probs(hidden.flatten(0, 1), targets)
+        return values.view(batch.targets.shape).double().numpy(), state
+
+    @torch.no_grad()
+    def lines(self, batch: Lines) -> np.ndarray:
+        """Packed: nothing is computed behind a line's end."""
+        hidden, packed = _line_hidden(self.network, batch, self.tower)
+        values = packed._replace(data=self.network.softmax.target_log_probs(hidden, packed.data))
+        table, _ = torch.nn.utils.rnn.pad_packed_sequence(values, batch_first=True)
+        return table.double().numpy()
+
+    def forget(self, state: Any, rows: np.ndarray) -> Any:
+        """Back to the beginning."""
+        return self.network.forget(state, torch.from_numpy(rows), self.tower)
+
+
+class EngineReader:
+    """The compiled engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def window(self, batch: Windows, state: Any) -> tuple[np.ndarray, Any]:
+        """Documents begin where told."""
+        inputs, targets = batch.inputs, batch.targets
+        found = np.empty(targets.shape)
+        for piece, rows in _pieces(batch):
+            state = self.forget(state, rows) if rows is not None else state
+            found[:, piece], state = self.engine.log_probs(inputs[:, piece], targets[:, piece], state)
+        return found, state
+
+    def lines(self, batch: Lines) -> np.ndarray:
+        """Lines of like length stand together, so little is read behind their ends."""
+        inputs, targets = (part.padded(batch.start_id) for part in (batch.inputs, batch.targets))
+        return self.engine.log_probs(inputs, targets, None, batch.labels)[0]
+
+    def forget(self, state: Any, rows: np.ndarray) -> Any:
+        """Back to the beginning; None is there already."""
+        return None if state is None else self.engine.forget(state, rows.tolist())
+
+
+def text_log_probs(reader: Reader, ids: Ids, reading: Reading, *, backward: bool = False) -> np.ndarray:
+    """The log-probability of every token, in the order of the text."""
+    if reading.unit == "line":
+        return _score_lines(reader, ids, reading, backward)
+    if backward:
+        turned = Reversed(ids)
+        return turned.in_text_order(_score_stream(reader, turned, reading))
+    return _score_stream(reader, ids, reading)
+
+
+def network_log_probs(
+    network: LanguageNetwork, ids: Ids, reading: Reading, *, backward: bool = False, tower: int = 0
+) -> np.ndarray:
+    """The log-probability of every token by a network, without its dropout."""
+    was_training = network.training
+    network.eval()
+    try:
+        return text_log_probs(NetworkReader(network, tower), ids, reading, backward=backward)
+    finally:
+        network.train(was_training)
+
+
+def _score_stream(reader: Reader, ids: Ids, reading: Reading) -> np.ndarray:
+    """Long texts are divided among several streams, each of which first reads what stands before its part."""
+    scores = np.empty(len(ids))
+    streams = int(np.clip(len(ids) // PART, 1, STREAMS))
+    part = -(-len(ids) // streams)
+    part_starts = np.minimum(np.arange(streams) * part, len(ids) - part)  # the last overlaps the one before
+    context = CONTEXT if streams > 1 else 0
+    # The first stream has nothing before it: what it reads there instead is forgotten.
+    state: Any = None
+    for offset in range(-context, part, WINDOW):
+        length = min(WINDOW, part - offset) if offset >= 0 else min(WINDOW, -offset)
+        starts = part_starts + offset
+        if offset < 0:
+            starts = np.maximum(starts, 0)
+        elif offset == 0 and context:
+            state = reader.forget(state, np.array([0]))
+        batch = stack_windows(ids, starts, length, reading.start_id, reading.reset_documents)
+        values, state = reader.window(batch, state)
+        if offset >= 0:
+            for start, row in zip(starts, values, strict=True):
+                scores[start : start + length] = row
+    return scores
+
+
+def _score_lines(reader: Reader, ids: Ids, reading: Reading, backward: bool, size: int = 128) -> np.ndarray:
+    scores = np.empty(len(ids))
+    ends = np.append(ids.documents[1:], len(ids))
+    order = np.argsort(ends - ids.documents, kind="stable")  # lines of like length together
+    for first in range(0, len(order), size):
+        rows = order[first : first + size]
+        table = reader.lines(stack_lines(ids, rows, reading.start_id, backward))
+        for row, line in zip(rows, table, strict=True):
+            found = line[: ends[row] - ids.documents[row]]
+            scores[ids.documents[row] : ends[row]] = reverse_line(found) if backward else found
+    return scores

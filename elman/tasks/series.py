@@ -1,0 +1,249 @@
+"""Forecasters: numbers over time, h steps ahead or one number for each series; their mean and quantiles.
+
+model = elman.fit("series", train="co2.csv", out="runs/co2", settings={"data.horizon": 26})
+model.predict(numbers).mean
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from elman.baselines.series import series_baselines
+from elman.batches.numbers import Frame, Windows, hold_out_ends
+from elman.errors import UserError
+from elman.inspect.forecast import draw_forecast, shown_forecast
+from elman.metrics.forecast import forecast_scores
+from elman.metrics.metric import Metric
+from elman.records.series import Missing, Series, SeriesReader
+from elman.runtime.forecaster import CompiledForecaster, Forecast
+from elman.runtime.layers import Layers
+from elman.runtime.quantise import Arrays
+from elman.runtime.weights import Shapes
+from elman.tasks.folder import Config
+from elman.tasks.model import Model
+from elman.tasks.predict import PredictOptions, read_texts
+from elman.tasks.report import Report
+from elman.tasks.sections import Cell, DataSection, LayersSection, SizeSection
+from elman.tasks.task import Data, Say, Score, Task, Training, hold_out
+from elman.train.recipe import Section, TrainSettings, parse
+
+Run = Training[Series, "Forecaster"]
+
+
+# The recipe
+
+
+class GapSettings(Section):
+    """What is done where a table does not say everything; `elman predict` may be told again."""
+
+    missing: Missing = Field("refuse", description="what a gap in a column does: refuse, previous or interpolate")
+    uneven: bool = Field(False, description="steps of time may differ: rows are counted")
+
+
+class DataSettings(GapSettings, DataSection):
+    """Where the series come from, and what of them is forecast."""
+
+    target: tuple[str, ...] = Field((), description="columns to forecast; every other one of numbers if not given")
+    time: str | None = Field(None, coerce_numbers_to_str=True, description="the column of times; found by its name")
+    key: str | None = Field(None, coerce_numbers_to_str=True, description="the column that tells series apart")
+    covariates: tuple[str, ...] = Field((), description="columns that are looked at and not forecast")
+    label: str | None = Field(
+        None, coerce_numbers_to_str=True, description="a column with one number a series, predicted in place of steps"
+    )
+    horizon: int = Field(12, ge=1, description="steps ahead")
+    context: int = Field(0, ge=0, description="steps that a forecast looks back; 0 is two seasons or three horizons")
+    season: int = Field(0, ge=0, description="steps of a season; 0 is found in the data, 1 is none")
+    test_fraction: float = Field(0.1, ge=0, lt=1, description="the last part of each series, where test is not given")
+
+    @field_validator("target", "covariates", mode="before")
+    @classmethod
+    def _one_column_or_several(cls, value: object) -> object:
+        return tuple(map(str, value if isinstance(value, list | tuple) else (value,)))
+
+
+class ModelSettings(LayersSection):
+    """The network: recurrent layers over a window, a linear autoregression beside them."""
+
+    cell: Cell = "gru"
+    hidden: int = Field(32, ge=1)
+    quantiles: tuple[float, ...] = Field((0.1, 0.9), description="beside the mean; the outermost make the interval")
+    linear: bool = Field(True, description="a linear function of the window is added")
+    output_dropout: float = Field(0.1, ge=0, lt=1, description="of the last hidden state")
+
+    @field_validator("quantiles")
+    @classmethod
+    def _shares(cls, value: tuple[float, ...]) -> tuple[float, ...]:
+        if not all(0 < share < 1 for share in value) or list(value) != sorted(set(value)):
+            raise ValueError("model.quantiles are rising numbers between 0 and 1")
+        return value
+
+
+class SeriesRecipe(Section):
+    """Everything that a forecaster's run depends on."""
+
+    task: Literal["series"] = "series"
+    data: DataSettings = DataSettings()
+    model: ModelSettings = ModelSettings()
+    batch: SizeSection = SizeSection()
+    train: TrainSettings = TrainSettings(average="ema", average_decay=0.99)
+
+
+# The model
+
+
+class ForecasterConfig(Config):
+    """What a forecaster's config.json holds."""
+
+    model: ModelSettings
+    frame: Frame
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Of the network: the mean and quantiles that it gives; the steps that its linear part reads and gives."""
+        frame, linear = self.frame, self.model.linear and self.frame.label is None
+        outputs = frame.numbers * (1 + len(self.model.quantiles))
+        return {"outputs": outputs, "skipped": frame.context if linear else 0, "steps": frame.horizon}
+
+
+class Forecaster(Model[ForecasterConfig, None, Any, CompiledForecaster]):
+    """p(steps to come | steps so far)."""
+
+    task = "series"
+    Config, Recipe = ForecasterConfig, SeriesRecipe
+
+    def predict(self, series: Any) -> Any:
+        """The forecast of one series, T or T x C numbers; a list of forecasts for the series of a data frame."""
+        frame = self.config.frame
+        records, several = SeriesTask().reader(self._data()).given(series, frame.channels, frame.width)
+        return self.answers(records) if several else self.answers(records)[0]
+
+    def answers(self, records: Sequence[Series]) -> list[Forecast]:
+        """A forecast for each series."""
+        if not records:
+            return []
+        values = self.values(self.config.frame.before([(one, len(one)) for one in records]), self._runtime())
+        return Forecast.each([one.name for one in records], values, self.config.model.quantiles)
+
+    def values(self, given: Windows, runtime: CompiledForecaster | None) -> np.ndarray:
+        """Mean and quantiles after each window (B x 1+Q x h x C)."""
+        if runtime is not None:
+            return given.forecasts(runtime(given.inputs, given.channels), self.config.frame.horizon)
+        with self.evaluating() as network:
+            return given.forecasts(network.outputs(given.inputs, given.channels), self.config.frame.horizon)
+
+    def read(self, lines: Iterable[str], options: PredictOptions) -> Iterator[Series]:
+        told = parse(GapSettings, options.asked, where="the options").model_dump(include=set(options.asked))
+        return read_texts(SeriesTask().reader(self._data().model_copy(update=told)), lines, options)
+
+    def written(self, record: Series, answer: Forecast, options: PredictOptions) -> Iterable[str]:
+        return [answer.to_json(record.where and record.where.line)] if options.as_json else answer.lines()
+
+    def about(self) -> str:
+        what = "one number a series" if self.config.frame.label else f"{self.config.frame.horizon} steps ahead"
+        return f"{what}, {self.config.model.words()}"
+
+    def layers(self) -> list[Layers]:
+        return [self.config.model.described("body", self.config.frame.width)]
+
+    def other_shapes(self) -> Shapes:
+        return CompiledForecaster.shapes(self.layers()[0].output_size, **self.config.sizes)
+
+    @classmethod
+    def build(cls, config: ForecasterConfig, vocabulary: None) -> Any:
+        from elman.nn.forecaster import ForecastNetwork
+
+        body = config.model.body(config.frame.width)
+        return ForecastNetwork(body, dropout=config.model.output_dropout, **config.sizes)
+
+    def compile(self, weights: Arrays) -> CompiledForecaster:
+        return CompiledForecaster(self.layers()[0], weights)
+
+
+# The task
+
+
+class SeriesTask(Task[Series, Forecaster]):
+    """Numbers over time."""
+
+    name = "series"
+    about = "Train a forecaster: numbers over time, steps ahead or one number for each series."
+    records, unit, counted = "series", "windows", "windows"
+    Recipe, Model, Options = SeriesRecipe, Forecaster, GapSettings
+    metrics = (
+        Metric("mase", "MASE", lower_is_better=True, digits=3),
+        Metric("smape", "sMAPE", percent=True, lower_is_better=True),
+        Metric("coverage", "interval coverage", percent=True),
+    )
+    headlines = metrics[:1]
+
+    def reader(self, data: DataSettings) -> SeriesReader:
+        names = ("target", "time", "key", "covariates", "label", "missing", "uneven", "encoding")
+        return SeriesReader(**{name: getattr(data, name) for name in names})
+
+    def key(self, record: Series) -> Any:
+        return record.name, record.values.tolist(), record.label
+
+    def settle(self, parts: dict[str, list[Series]], recipe: SeriesRecipe, say: Say) -> Data[Series]:
+        """Hold out the end of each series, or some series where each has one number."""
+        data, train = recipe.data, parts["train"]
+        if data.label is not None:
+            if "test" not in parts and data.test_fraction:
+                train, parts["test"] = hold_out(train, data.test_fraction, recipe.train.seed, self.records)
+            held = super().settle({**parts, "train": train}, recipe, say)
+            return replace(held, facts={"frame": Frame.fit(held.train, data.horizon, data.context)})
+        shares = {"test": data.test_fraction, "dev": data.dev_fraction}
+        shares = {split: share for split, share in shares.items() if share and split not in parts}
+        train, ends, frame = hold_out_ends(train, shares, data.horizon, data.context, data.season)
+        season = f"a season of {frame.season} steps" if frame.season > 1 else "no season"
+        say(f"forecasting {', '.join(train[0].columns)}: {season}; forecasts look back {frame.context} steps")
+        parts |= ends
+        return Data(train, parts.get("dev", []), parts.get("test", []), {"frame": frame})
+
+    def check_start(self, start: Forecaster, data: Data[Series]) -> None:
+        if not start.config.frame.fits(data.facts["frame"]):
+            raise UserError("the model to start from has other columns: name its own with -s data.target=NAME")
+        data.facts["frame"] = start.config.frame
+
+    def examples(self, recipe: SeriesRecipe, data: Data[Series], vocabulary: None) -> Windows:
+        return data.facts["frame"].every(data.train)  # type: ignore[no-any-return]
+
+    def loss(self, run: Run, batch: Windows, state: Any) -> Any:
+        from elman.nn.forecaster import forecast_loss
+        from elman.train.task import Loss
+
+        outputs = run.network(batch.inputs, batch.channels)
+        return Loss(forecast_loss(outputs, batch.targets, run.recipe.model.quantiles), len(batch))
+
+    def score(self, model: Forecaster, records: Sequence[Series], recipe: SeriesRecipe, train: Any) -> dict[str, Any]:
+        given = model.config.frame.every(records)
+        values, truth = model.values(given, model._runtime() if model.int8 else None), given.truth()
+        scores = forecast_scores(values, truth, given.naive)
+        history = None if model.config.frame.label else given.history()
+        return {"loss": scores["mase"], **scores, "shown": shown_forecast(values, truth, history)}
+
+    def baselines(self, model: Forecaster, train: Sequence[Series], recipe: SeriesRecipe, say: Say) -> dict[str, Score]:
+        frame = model.config.frame
+
+        def scored(rival: Any, records: Sequence[Series]) -> dict[str, Any]:
+            given = frame.every(records)
+            return forecast_scores(rival(given.history())[:, None], given.truth(), given.naive)
+
+        known = frame.every(train) if train else None
+        fitted = None if known is None else (known.history(), known.truth())
+        rivals = series_baselines(frame.horizon, frame.season, fitted, mean=frame.label and frame.label[0])
+        return {who: partial(scored, rival) for who, rival in rivals.items()}
+
+    def draw(self, report: Report, folder: Path) -> dict[str, str]:
+        draw_forecast(report[report.sets[-1]]["shown"], folder / "forecast.png")
+        return {"forecast.png": "forecast, interval and truth"}
+
+    def use(self, recipe: Any, report: Report) -> tuple[Sequence[str], str]:
+        return super().use(recipe, report)[0], f"model.predict([[0.0] * {report['columns']}] * 20).mean"
+
+    def facts(self, model: Forecaster) -> dict[str, Any]:
+        return {**super().facts(model), "columns": model.layers()[0].input_size}

@@ -1,0 +1,160 @@
+"""From a recipe to a trained, measured model folder, and the scores of a model: the same steps for every task."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from elman.errors import UserError
+from elman.tasks.folds import cross_validate
+from elman.tasks.reading import with_reading_settings
+from elman.tasks.recipes import check_named, find_files
+from elman.tasks.report import Report, write_report
+from elman.tasks.run import open_folder, prepare_folder, run_folder, saved_recipe
+from elman.tasks.task import Data, Say, Source, Task, Training
+from elman.text.vocabulary import warn_unknown_tokens
+from elman.train.length import with_chosen_length
+from elman.train.progress import Reporter
+from elman.train.recipe import Settings, parse
+
+Sources = Mapping[str, Source]
+
+
+def train(
+    task: Task[Any, Any],
+    recipe: Any,
+    out: Path,
+    *,
+    memory: Sources | None = None,
+    resume: bool = False,
+    force: bool = False,
+    data_dir: Path | None = None,
+    reporter: Reporter | None = None,
+) -> Report:
+    """Train what the recipe says into the folder `out`; returns the report that `metrics.json` holds.
+
+    `memory` has the splits whose records are not in files. With `data.folds`, a model is trained for each fold first
+    (in `out/folds`), then one on all records.
+    """
+    reporter = reporter or Reporter()
+    with run_folder(out, recipe, resume=resume, force=force, say=reporter.say) as (recipe, goes_on):
+        _use_threads(recipe.train.threads)
+        said: list[str] = []
+        with reporter.busy(f"reading the {task.records}"):
+            vocabulary = task.Model.load_vocabulary(out, recipe) if goes_on else None
+            data = task.open(recipe, sources_of(recipe.data, memory, data_dir), vocabulary, said.append)
+        for line in said:
+            reporter.say(line)
+        crossed = None
+        if getattr(recipe.data, "folds", 0) and recipe.data.fold is None:
+            if not resume or not (out / "recipe.toml").exists():
+                prepare_folder(out, recipe)
+            crossed = cross_validate(task, recipe, out, train, memory, resume, data_dir, reporter)
+        report = _train_one(task, recipe, data, vocabulary, out, goes_on, reporter)
+        if crossed is not None:
+            report["cross_validation"] = crossed
+        write_report(out, saved_recipe(out, type(recipe)) or recipe, report)
+        return report
+
+
+def _use_threads(threads: int) -> None:
+    import torch
+
+    if threads:
+        torch.set_num_threads(threads)
+
+
+def sources_of(data: Any, memory: Sources | None, data_dir: Path | None) -> Sources:
+    """Where each split is: in memory where that is given, else in the files that the recipe names."""
+    files = {} if memory and "train" in memory else find_files(data, data_dir)
+    return {**{split: Source(paths) for split, paths in files.items()}, **(memory or {})}
+
+
+def _train_one(
+    task: Task[Any, Any],
+    recipe: Any,
+    data: Data[Any],
+    vocabulary: Any,
+    out: Path,
+    goes_on: bool,
+    reporter: Reporter,
+) -> Report:
+    run = begin(task, recipe, data, vocabulary, reporter.say)
+    open_folder(out, run.recipe, run.model.vocabulary, resume=goes_on)
+    reporter.say(f"{task.describe(run)}; {_threads()} threads")
+    facts = task.learn(run, out, goes_on, reporter)
+    model = task.Model.load(out)  # as a user will have it
+    with reporter.busy("scoring the model that was kept, and the baselines"):
+        report = score_sets(task, model, data.held_out, run.recipe, data.train, reporter.say)
+    report |= {**task.facts(model), "run": facts}
+    return report
+
+
+def begin(
+    task: Task[Any, Any], recipe: Any, data: Data[Any], vocabulary: Any = None, say: Say = lambda line: None
+) -> Training[Any, Any]:
+    """A fresh model and the examples that it is to learn from; the recipe then has what was chosen by their number.
+
+    A run that goes on brings its vocabulary: some tokenizers come out differently when fitted again. One that starts
+    from a trained model has that model's vocabulary and weights.
+    """
+    from elman.train.loop import seed_everything
+
+    start = None if recipe.train.start is None else task.Model.load(recipe.train.start)
+    if start is not None:
+        task.check_start(start, data)
+        vocabulary = start.vocabulary
+    vocabulary = task.fit_vocabulary(recipe, data) if vocabulary is None else vocabulary
+    for counts, what in task.vocabulary_counts(vocabulary):
+        warn_unknown_tokens(counts, what, say)
+    examples = task.examples(recipe, data, vocabulary)
+    if (amount := task.amount(recipe, data, examples)) is not None:
+        recipe = with_chosen_length(recipe, amount, say, smaller_helps=task.smaller_batches_help(recipe))
+    seed_everything(recipe.train.seed)
+    model = task.make(recipe, data, vocabulary, examples) if start is None else task.go_on_from(start, recipe)
+    return Training(task, recipe, data, model, examples)
+
+
+def _threads() -> int:
+    import torch
+
+    return torch.get_num_threads()
+
+
+def score_sets(
+    task: Task[Any, Any], model: Any, sets: Mapping[str, Any], recipe: Any, train: Any, say: Say, baselines: bool = True
+) -> Report:
+    """The scores of a model on each set, and of its baselines; `train` is what those are made of, where it is known."""
+    report = Report(task, {name: task.score(model, records, recipe, train) for name, records in sets.items()})
+    if baselines:
+        rivals = task.baselines(model, train, recipe, say)
+        report["baselines"] = {
+            who: {name: score(records) for name, records in sets.items()} for who, score in rivals.items()
+        }
+    return report
+
+
+def evaluate(
+    task: Task[Any, Any],
+    model: Any,
+    sources: Mapping[str, Source],
+    *,
+    baselines: bool = True,
+    data_dir: Path | None = None,
+    settings: Settings = (),
+) -> Report:
+    """Score each set beside the baselines.
+
+    Those are made of the records that the model was trained on, if they are still there; else `note` says why not.
+    """
+    recipe = parse(task.Recipe, model.recipe, where="the model's config.json")
+    reading, notes = with_reading_settings(recipe, settings), list[str]()
+    sets = {name: task.read_set(model, reading, source, name, notes.append) for name, source in sources.items()}
+    train: Any = []
+    if baselines and task.baselines_need_data(recipe):
+        try:
+            check_named(recipe.data)
+            train = task.read_again(model, recipe, sources_of(recipe.data, None, data_dir))
+        except UserError as error:
+            notes.append(f"no baselines made of the training {task.records}: {error}")
+    report = score_sets(task, model, sets, recipe, train, notes.append, baselines)
+    return report if not notes else Report(task, {**report, "note": "\n".join(notes)})

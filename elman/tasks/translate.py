@@ -1,0 +1,1041 @@
+"""Translators: p(target | source), anything from a line to a line.
+
+model = elman.fit("translate", train=["train.de", "train.en"], out="runs/de-en")
+model.predict("Zwei Hunde spielen im Schnee.").text
+model.predict("Zwei Hunde spielen im Schnee.", n_best=3, require=["snow"])
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack, cast, overload
+
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+
+from elman.baselines.neighbours import CopySource, NearestPair
+from elman.batches.examples import ExampleBatches, by_length, fingerprint
+from elman.decode import Control, Ensemble, Hypothesis, NothingFound, SearchTree, StepModel, beam_search
+from elman.errors import UserError, nearest
+from elman.metrics.bleu import corpus_scores
+from elman.metrics.edits import edit_scores
+from elman.metrics.metric import Metric
+from elman.metrics.perplexity import perplexity
+from elman.ragged import Ints, Ragged
+from elman.records.pairs import Pair, PairReader, collect_pairs, read_pairs, references
+from elman.records.places import RecordError
+from elman.records.splits import split_pairs
+from elman.runtime import CompiledTranslator, TranslationParts
+from elman.runtime.quantise import Arrays
+from elman.runtime.weights import Shapes
+from elman.tasks.folder import Config
+from elman.tasks.memory import built
+from elman.tasks.model import Model, check_texts
+from elman.tasks.predict import PredictOptions, heading, read_texts
+from elman.tasks.report import Report
+from elman.tasks.search import Search, SearchOptions, SearchSettings, TranslateOptions, limits, sampled
+from elman.tasks.sections import DataSection, LayersSection, column
+from elman.tasks.task import Data, Say, Score, Source, Task, Training
+from elman.tasks.translation import Alternative, Translation, joined, replace_unknown
+from elman.text import TokenizerSettings
+from elman.text.profile import SourceProfile
+from elman.text.sides import Sides
+from elman.text.tokenizer import normaliser
+from elman.text.windows import windows
+from elman.train.recipe import EPOCHS, BatchSection, Section, TrainSettings
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from elman.nn.attention import Attention
+    from elman.nn.translation import TranslationNetwork
+    from elman.train.task import Loss
+
+SENTENCES, TOKENS = 64, 4096  # searched at a time, at most
+SHOWN = 5  # translations in the model card
+ENDLESS = 10  # times the longest source: a text of a single word is cut from there on
+OWN = ("prefix", "require", "forbid")  # what a JSON record may say for itself
+SAMPLE, LEAST = 2000, 40  # characters that are looked at before the language is doubted: at most, at least
+
+
+# The recipe
+
+Kind = Literal["characters", "bytes", "words", "bpe", "unigram"]
+
+
+class DataSettings(DataSection):
+    """Where the pairs come from: a corpus of the catalogue, or the user's own files."""
+
+    train: tuple[str, ...] = Field((), description="two parallel files, source and target, or files of pairs")
+    format: Literal["parallel", "tsv", "csv", "jsonl", "json", "cmudict"] | None = Field(
+        None, description="follows the files' names"
+    )
+    source: str | None = Field(
+        None, coerce_numbers_to_str=True, description="column or key of the source; of a corpus: its language"
+    )
+    target: str | None = Field(None, coerce_numbers_to_str=True, description="the same of the target")
+    split_by: Literal["source", "target", "pair"] = Field(
+        "pair", description="what must not stand in two parts where a part is split off"
+    )
+    dev_fraction: float = Field(0.05, gt=0, lt=1, description="of train, held out where dev is not given")
+    test_fraction: float = Field(0.0, ge=0, lt=1, description="of train, held out where test is not given")
+    dev_size: int = Field(2000, ge=1, description="pairs held out so, at most")
+    test_size: int | None = Field(None, ge=1, description="pairs held out for test, at most")
+    stress: bool = Field(True, description="of a pronouncing dictionary: vowels keep the digit of their stress")
+    longest: int = Field(100, ge=1, description="training pairs with a side of more tokens are left out")
+    drop_duplicates: bool = Field(False, description="of training pairs that are the same, one is kept")
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> "DataSettings":
+        if self.dev_fraction + self.test_fraction >= 1:
+            raise ValueError("data.dev_fraction and data.test_fraction leave nothing to train on")
+        return self
+
+
+class TextSettings(TokenizerSettings):
+    """What a token is, on either side."""
+
+    kind: Kind = "bpe"
+    target_kind: Kind | None = Field(None, description="of the target, where it is another")
+    target_size: int | None = Field(None, ge=3, description="of the target's vocabulary, where it is another")
+    joint: bool = Field(False, description="one vocabulary for both sides")
+    same_as: str | None = Field(
+        None, description="a translator's folder, to take its vocabularies: models of an ensemble need the same"
+    )
+
+    @model_validator(mode="after")
+    def _joint_is_one(self) -> "TextSettings":
+        if self.joint and (self.target_kind or self.target_size):
+            raise ValueError("text.joint makes one vocabulary: leave text.target_kind and text.target_size out")
+        return self
+
+    def side(self, target: bool) -> TokenizerSettings:
+        """The settings of one side's tokenizer."""
+        plain = self.model_dump(exclude={"target_kind", "target_size", "joint", "same_as"})
+        if target:
+            plain |= {"kind": self.target_kind or self.kind, "size": self.target_size or self.size}
+        return TokenizerSettings.model_validate(plain)
+
+
+class ModelSettings(LayersSection):
+    """The network: an encoder that reads both ways, a decoder that attends to what was read."""
+
+    layers: int = Field(1, ge=1, le=64, description="of the encoder")
+    decoder_layers: int | None = Field(None, ge=1, le=64, description="as many as the encoder's where not given")
+    hidden: int = Field(256, ge=1, description="of the decoder")
+    encoder_hidden: int | None = Field(
+        None, ge=1, description="in each direction; so that both make model.hidden where not given"
+    )
+    bidirectional: bool = Field(True, description="the encoder reads both ways")
+    reverse_source: bool = Field(False, description="the source is read from its end (Sutskever et al. 2014)")
+    embedding: int = Field(256, ge=1)
+    tied: Literal["none", "target", "all"] = Field(
+        "target", description="the softmax is the target embedding; all: and that is the source's too"
+    )
+    bridge: Literal["copy", "linear", "zero"] = Field("linear", description="encoder's last state to decoder's first")
+    decoder: Literal["plain", "bahdanau", "luong", "luong-feeding"] = "luong"
+    attention: Literal[
+        "dot", "scaled-dot", "general", "reduced-rank", "additive", "cosine", "location", "fixed-length"
+    ] = "general"
+    longest: int = Field(
+        50, ge=1, description="source places that the location and fixed-length attentions can look at"
+    )
+    token_dropout: float = Field(0.0, ge=0, lt=1, description="share of tokens that are made unknown")
+    input_dropout: float = Field(0.3, ge=0, lt=1, description="of embedded tokens")
+    output_dropout: float = Field(0.3, ge=0, lt=1, description="before the softmax")
+
+    @field_validator("tied", mode="before")
+    @classmethod
+    def _none_is_a_word(cls, value: object) -> object:
+        return "none" if value is None else value  # how `-s model.tied=none` arrives
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> "ModelSettings":
+        both = 2 if self.bidirectional else 1
+        if self.encoder_hidden is None and self.hidden % both:
+            raise ValueError("model.hidden should be even, half of it for each direction of the encoder")
+        memory = both * self.encoder_size
+        if self.decoder != "plain" and self.attention in ("dot", "scaled-dot", "cosine") and memory != self.hidden:
+            raise ValueError(
+                f"model.attention = {self.attention} compares the decoder's {self.hidden} entries with the encoder's "
+                f"{memory}: leave model.encoder_hidden out, or take general"
+            )
+        if self.bridge == "copy" and memory != self.hidden:
+            raise ValueError(f"model.bridge = copy cannot put {memory} entries into {self.hidden}: take linear")
+        if self.attention == "fixed-length" and self.decoder != "bahdanau":
+            raise ValueError("model.attention = fixed-length sees the step's input: it goes with the bahdanau decoder")
+        return self
+
+    @property
+    def encoder_size(self) -> int:
+        """The encoder's hidden size in each direction."""
+        return self.encoder_hidden or self.hidden // (2 if self.bidirectional else 1)
+
+    def attending(self) -> str:
+        """The decoder and its attention in a few words."""
+        return "no attention" if self.decoder == "plain" else f"{self.decoder} decoder, {self.attention} attention"
+
+    @property
+    def places(self) -> int | None:
+        """How many places of a source the attention can look at, from the first one read; None where all."""
+        fixed = self.attention in ("location", "fixed-length") and self.decoder != "plain"
+        return self.longest if fixed else None
+
+
+class LossSettings(Section):
+    """What the network is trained to do."""
+
+    smoothing: float = Field(0.1, ge=0, lt=1, description="share of the probability that is spread over all tokens")
+    teacher_forcing: float = Field(
+        1.0, ge=0, le=1, description="share of steps that see the right token before them, else the network's own"
+    )
+    teacher_forcing_end: float | None = Field(
+        None, ge=0, le=1, description="the share at the end of training; it changes evenly from the one at the start"
+    )
+
+
+class BatchSettings(BatchSection):
+    """How pairs are put together."""
+
+    chosen: ClassVar[tuple[str, int, int]] = ("tokens", 2048, 128)
+
+    tokens: int | None = Field(
+        None,
+        ge=1,
+        description="target tokens side by side, in pairs of similar length; 2048, or down to 128 for small data, "
+        "if not given",
+    )
+
+
+class ReportSettings(Section):
+    """How the scores are counted."""
+
+    references: Literal["pair", "source"] = Field(
+        "pair", description="a line is a pair, or a source with all its targets, each of which is right"
+    )
+    tokenize: str | None = Field(None, description="how sacrebleu cuts words for BLEU: 13a unless set; char, zh, ...")
+    baselines: bool = Field(True, description="copying the source, and the most similar training pair's target")
+
+    @field_validator("tokenize")
+    @classmethod
+    def _known(cls, value: str | None) -> str | None:
+        from sacrebleu.metrics.bleu import BLEU  # slow to import, and mostly not needed
+
+        if value is not None and value not in BLEU.TOKENIZERS:
+            raise ValueError(f"report.tokenize: {nearest(value, BLEU.TOKENIZERS)}")
+        return value
+
+
+class TranslateRecipe(Section):
+    """Everything a translator's run depends on."""
+
+    task: Literal["translate"] = "translate"
+    data: DataSettings = DataSettings()
+    text: TextSettings = TextSettings()
+    model: ModelSettings = ModelSettings()
+    loss: LossSettings = LossSettings()
+    batch: BatchSettings = BatchSettings()
+    train: TrainSettings = TrainSettings(average="ema")
+    search: SearchSettings = SearchSettings()
+    report: ReportSettings = ReportSettings()
+
+    @model_validator(mode="after")
+    def _one_matrix(self) -> "TranslateRecipe":
+        if self.model.tied == "all" and not self.text.joint:
+            raise ValueError("model.tied = all makes one matrix of both embeddings: it needs text.joint = true")
+        return self
+
+
+# The model
+
+
+class TranslatorConfig(Config):
+    """What a translator's config.json holds."""
+
+    model: ModelSettings
+    search: SearchSettings
+    longest: int = Field(ge=1)
+    """Tokens of the longest source that it has learned from: a longer one is translated in parts."""
+    tokens_per_character: float = Field(ge=0)
+    foreign: tuple[int, ...] = ()
+
+
+class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTranslator]):
+    """p(target | source).
+
+    `others` are further models with the same vocabularies, whose probabilities are averaged with its own.
+    """
+
+    task = "translate"
+    Config, Recipe = TranslatorConfig, TranslateRecipe
+    others: "tuple[Translator, ...]" = ()
+
+    @property
+    def sides(self) -> Sides:
+        """The two vocabularies."""
+        return self.vocabulary
+
+    @property
+    def settings(self) -> ModelSettings:
+        """Those of its network."""
+        return self.config.model
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest source that it, and all others of the ensemble, have learned from."""
+        return min(model.config.longest for model in (self, *self.others))
+
+    @property
+    def end(self) -> int:
+        """The id that stands before and behind every target."""
+        return self.sides.target.eos_id
+
+    def beside(self, *others: "Translator") -> "Translator":
+        """An ensemble with others: the mean of their probabilities. Their vocabularies must be the same."""
+        for other in others:
+            if other.sides.to_json() != self.sides.to_json():
+                raise UserError("models of an ensemble need the same vocabularies: train them from one tokenizer.json")
+            if other.settings.reverse_source != self.settings.reverse_source:
+                raise UserError("models of an ensemble must read sources alike: one has model.reverse_source")
+        twin = copy(self)
+        twin.others = (*self.others, *others)
+        return twin
+
+    def _copy(self, weights: Arrays) -> "Translator":
+        twin = super()._copy(weights)
+        twin.others = self.others
+        return twin
+
+    # Translating
+
+    @overload
+    def predict(self, texts: str, **options: Unpack[SearchOptions]) -> Translation: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def predict(self, texts: Iterable[str], **options: Unpack[SearchOptions]) -> list[Translation]: ...
+
+    def predict(self, texts: str | Iterable[str], **options: Unpack[SearchOptions]) -> Translation | list[Translation]:
+        """Translate a text, or each of several; the options are those of `Search`."""
+        search, several = Search.of(options), [texts] if isinstance(texts, str) else list(texts)
+        check_texts(several)
+        found = self.translate(several, [search] * len(several)) if several else []
+        return found[0] if isinstance(texts, str) else found
+
+    def translate(self, texts: Sequence[str], searches: Sequence[Search]) -> list[Translation]:
+        """Translate texts, each with what is asked of it; those that are too long in parts."""
+        parts = [self.parts(text, search) for text, search in zip(texts, searches, strict=True)]
+        pieces = [part for several in parts for part in several]
+        asked = [search for several, search in zip(parts, searches, strict=True) for _ in several]
+        found = iter(self._translate(pieces, asked))
+        return [joined(text, [next(found) for _ in several]) for text, several in zip(texts, parts, strict=True)]
+
+    def parts(self, text: str, search: Search) -> list[str]:
+        """A text in parts that the network is used to, mostly one; refused where they cannot be what is asked for."""
+        # What is beyond the places of an attention is never attended to; a word of pages is no word.
+        inside = self.settings.places is not None or len(self.sides.read(text)) > ENDLESS * self.longest
+        several = windows(text, self.longest, lambda part: len(self.sides.read(part)), inside=inside)
+        if len(several) > 1 and (search.prefix or search.require):
+            raise UserError(
+                f"the text {several[0][:30]!r} ... has more than {self.longest} tokens: it is translated in parts, "
+                "which cannot all have the prefix and the required words: shorten it, or leave those out"
+            )
+        return several
+
+    def tree(self, text: str, **options: Unpack[SearchOptions]) -> SearchTree:
+        """Everything that the search for one translation came across."""
+        search, tree = Search.of(options), SearchTree()
+        if search.sampling is not None:
+            raise UserError("a text that is sampled has no tree of hypotheses: leave temperature out")
+        self._search([text], [self.source_ids(text)], [search], tree)
+        return tree
+
+    def _translate(self, texts: Sequence[str], searches: Sequence[Search]) -> list[Translation]:
+        sources = [self.source_ids(text) for text in texts]
+        found: list[Translation | None] = [None] * len(texts)
+        for rows in by_length([len(source) for source in sources], SENTENCES, tokens=TOKENS):
+            alike: dict[tuple[Any, ...], list[int]] = {}  # only prefixes and words may differ within a search
+            for row in rows.tolist():
+                alike.setdefault(searches[row].shared(), []).append(row)
+            for group in alike.values():
+                several = self._search(
+                    [texts[row] for row in group], [sources[row] for row in group], [searches[row] for row in group]
+                )
+                for row, hypotheses in zip(group, several, strict=True):
+                    found[row] = self._translation(texts[row], sources[row], hypotheses)
+        complete = cast(list[Translation], found)
+        self._align(complete, sources, searches)
+        return [
+            replace_unknown(one, self.sides) if search.replace_unknown else one
+            for one, search in zip(complete, searches, strict=True)
+        ]
+
+    def source_ids(self, text: str) -> Ints:
+        """The ids that the encoder reads: from the end where it was trained so."""
+        ids = self.sides.read(text)
+        if not len(ids):
+            raise UserError(f"the text {text!r} has no tokens that the model knows: give it some words")
+        return ids[::-1].copy() if self.settings.reverse_source else ids
+
+    def _search(
+        self, texts: list[str], sources: list[Ints], searches: list[Search], tree: SearchTree | None = None
+    ) -> list[list[Hypothesis]]:
+        ragged = Ragged.of(sources)
+        every = [model.steps(ragged) for model in (self, *self.others)]
+        steps = Ensemble(every) if self.others else every[0]
+        first, controls, lengths = searches[0], [search.control(self.sides) for search in searches], ragged.lengths
+        room = limits(self.config.search, first, lengths.tolist(), controls)
+        if first.sampling is not None:
+            return sampled(steps, first.sampling, self.end, room)
+        try:
+            return self._beam(steps, first, controls, room, lengths.tolist(), tree)
+        except NothingFound as error:
+            raise UserError(
+                f"no translation of {texts[error.row]!r} was found that keeps to all that is asked of it: "
+                "ask for less, or take a larger beam or max_length"
+            ) from None
+
+    def _beam(
+        self,
+        steps: StepModel[Any],
+        search: Search,
+        controls: list[Control],
+        room: list[int],
+        lengths: list[int],
+        tree: SearchTree | None,
+    ) -> list[list[Hypothesis]]:
+        beam = search.settled(self.config.search, max(room), self.sides.target.size)
+        if beam.coverage and any(model.settings.decoder == "plain" for model in (self, *self.others)):
+            raise UserError("coverage counts where a model attends, and this one has no attention: leave it out")
+        return beam_search(
+            steps,
+            len(lengths),
+            start_id=self.end,
+            stop_id=self.end,
+            beam=beam,
+            lengths=room,
+            controls=controls,
+            source_lengths=lengths,
+            tree=tree,
+        )
+
+    def _translation(self, text: str, source: Ints, found: list[Hypothesis]) -> Translation:
+        n_best = [
+            Alternative(self.sides.write(one.ids), one.score, one.log_prob, one.ids, one.finished) for one in found
+        ]
+        tokens = self.sides.source.tokens
+        names = [tokens[id] for id in (source[::-1] if self.settings.reverse_source else source).tolist()]
+        return Translation(text, n_best, names, [self.sides.target.tokens[id] for id in n_best[0].ids])
+
+    # Scoring pairs, and where the model attends
+
+    def encode(self, source: str, target: str) -> tuple[Ints, Ints]:
+        """A pair as ids."""
+        return self.source_ids(source), self.sides.say(target)
+
+    def batches(self, pairs: Sequence[tuple[Ints, Ints]]) -> "Iterator[tuple[Ints, Batch]]":
+        """Encoded pairs in batches of similar length, with the places of the pairs in each row."""
+        for rows in by_length([len(target) + 1 for _, target in pairs], SENTENCES, tokens=TOKENS):
+            batch = make_batch([pairs[row] for row in rows], self.end)
+            yield rows[batch.order], batch
+
+    def log_probs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """log p(target | source) of each pair, the end token counted."""
+        import torch
+
+        found = np.zeros(len(pairs))
+        with torch.no_grad(), self.evaluating() as network:
+            for rows, batch in self.batches([self.encode(*pair) for pair in pairs]):
+                hidden = network.readouts(batch.source, batch.lengths, batch.inputs, batch.batch_sizes)
+                each = network.softmax.target_log_probs(hidden, batch.targets).double().numpy()
+                cuts = np.cumsum(batch.batch_sizes.numpy())[:-1]
+                for size, part in zip(batch.batch_sizes.tolist(), np.split(each, cuts), strict=True):
+                    found[rows[:size]] += part
+        return found.tolist()
+
+    def attention(self, pairs: Sequence[tuple[Ints, Ints]]) -> list[np.ndarray]:
+        """Where each token of each target attends, the end token's place left out: T x S for each encoded pair."""
+        import torch
+
+        found: list[np.ndarray] = [np.zeros((0, 0), np.float32)] * len(pairs)
+        with torch.no_grad(), self.evaluating() as network:
+            for rows, batch in self.batches(pairs):
+                seen = network.attended(batch.source, batch.lengths, batch.inputs, batch.batch_sizes)  # B x T x S
+                for row, place in enumerate(rows):
+                    source, target = pairs[place]
+                    table = seen[row, : len(target), : len(source)].numpy()
+                    found[place] = table[:, ::-1] if self.settings.reverse_source else table
+        return found
+
+    def align(self, source: str, target: str) -> Translation:
+        """A pair as if the model had written the target itself: its log-probability, and where each token attends."""
+        if isinstance(target, str) and not target.strip():
+            raise UserError("the target is empty: give it at least one character")
+        pair = self.encode(source, target)
+        (log_prob,) = self.log_probs([(source, target)])
+        score = log_prob / (len(pair[1]) + 1) ** self.config.search.length_power
+        found = [self._translation(source, pair[0], [Hypothesis(pair[1].tolist(), log_prob, score, True)])]
+        self._align(found, [pair[0]], [Search(alignments=True)])
+        return found[0]
+
+    def _align(self, found: list[Translation], sources: list[Ints], searches: Sequence[Search]) -> None:
+        """Put the weights of the attention where they are asked for."""
+        asked = [row for row, search in enumerate(searches) if search.alignments or search.replace_unknown]
+        if not asked:
+            return
+        if self.settings.decoder == "plain":
+            raise UserError("this model has no attention, so it cannot say where it attends: train one that has")
+        pairs = [(sources[row], np.array(found[row].n_best[0].ids, np.int64)) for row in asked]
+        for row, table in zip(asked, self.attention(pairs), strict=True):
+            found[row] = replace(found[row], weights=table)
+
+    # Lines of `elman predict`
+
+    def read(self, lines: Iterable[str], options: PredictOptions) -> Iterator[tuple[Any, Search]]:
+        """The texts to translate, each with what is asked of it; one that cannot be translated so is a bad line."""
+        search = Search.of(options.asked)
+        search.control(self.sides)  # what no line can have is said before the first is read
+        if search.n_best > 1 and search.alignments and not options.as_json:
+            raise UserError("the alignment is that of the best translation: leave n_best out, or ask for JSON")
+        watch = _Watch(self, options)
+        for record in read_texts(Translate().reader(self._data()), lines, options):
+            try:
+                own = search.also({name: record.fields[name] for name in OWN if name in record.fields})
+                if own is not search:
+                    own.control(self.sides)
+                ids = self.source_ids(record.source)
+                if len(ids) > self.longest:
+                    self.parts(record.source, own)  # refuses what cannot be asked of parts
+            except UserError as error:
+                options.bad(RecordError(record.where, f"cannot be translated: {error}"))
+            else:
+                watch.see(record, ids)
+                yield record, own
+        watch.finish()
+
+    def length(self, record: tuple[Any, Search]) -> int:
+        return len(record[0].source)
+
+    def answers(self, records: Sequence[tuple[Any, Search]]) -> list[Translation]:
+        return self.translate([pair.source for pair, _ in records], [search for _, search in records])
+
+    def written(self, record: tuple[Any, Search], answer: Translation, options: PredictOptions) -> Iterator[str]:
+        pair, search = record
+        if options.as_json:
+            kept = {name: value for name, value in pair.fields.items() if name not in OWN}
+            yield json.dumps({**heading(pair.where, pair.source, kept), **answer.to_dict()}, ensure_ascii=False)
+        elif search.n_best > 1:
+            for one in answer.n_best:
+                yield f"{pair.where.line}\t{one.score:.4f}\t{_one_line(one.text)}"
+        else:
+            yield f"{_one_line(answer.text)}\t{answer.pharaoh}" if search.alignments else _one_line(answer.text)
+
+    # The folder and the network
+
+    @classmethod
+    def load_vocabulary(cls, folder: Path, config: Any) -> Sides:
+        return Sides.load(folder / "tokenizer.json")
+
+    def about(self) -> str:
+        return f"{self.settings.words()}, {self.settings.attending()}, {self.sides.source.settings.kind}"
+
+    @classmethod
+    def build(cls, config: TranslatorConfig, sides: Sides, smoothing: float = 0.0) -> "TranslationNetwork":
+        from torch import nn
+
+        from elman.nn.decoder import Decoder
+        from elman.nn.initialise import initialise
+        from elman.nn.softmax import ChunkedSoftmax
+        from elman.nn.translation import Bridge, TranslationNetwork
+
+        settings = config.model
+        target = nn.Embedding(sides.target.size, settings.embedding)
+        source = target if settings.tied == "all" else nn.Embedding(sides.source.size, settings.embedding)
+        for embedding in dict.fromkeys((source, target)):  # in this order, or a seed would not give the same network
+            nn.init.normal_(embedding.weight, std=settings.embedding**-0.5)  # tied, it makes logits of about one
+        encoder = settings.body(
+            settings.embedding, hidden_size=settings.encoder_size, bidirectional=settings.bidirectional
+        )
+        layers = settings.decoder_layers or settings.layers
+        readout = settings.hidden if settings.tied == "none" else settings.embedding
+        decoder = Decoder(
+            settings.decoder,
+            settings.cell,
+            settings.embedding,
+            settings.hidden,
+            encoder.output_size,
+            readout,
+            attention=_attention(settings, encoder.output_size),
+            num_layers=layers,
+            dropout=settings.dropout if layers > 1 else 0.0,
+            weight_dropout=settings.weight_dropout,
+            connections=settings.connections,
+            nonlinearity=settings.nonlinearity,
+        )
+        initialise(decoder.body, settings.initialise, forget_bias=settings.forget_bias)
+        bridge = Bridge(
+            settings.bridge,
+            layers=settings.layers,
+            directions=encoder.directions,
+            state_sizes=encoder.state_sizes,
+            decoder_layers=layers,
+            decoder_sizes=decoder.body.state_sizes,
+        )
+        tied = None if settings.tied == "none" else cast(nn.Parameter, target.weight)
+        return TranslationNetwork(
+            source,
+            target,
+            encoder,
+            bridge,
+            decoder,
+            ChunkedSoftmax(readout, sides.target.size, tied=tied, smoothing=smoothing),
+            unk_id=sides.source.unk_id,
+            token_dropout=settings.token_dropout,
+            input_dropout=settings.input_dropout,
+            output_dropout=settings.output_dropout,
+        )
+
+    # The compiled network
+
+    def described(self) -> TranslationParts:
+        """Its network in plain words."""
+        settings, sides = self.settings, self.sides
+        size = settings.embedding
+        encoder = settings.described(
+            "encoder", size, hidden_size=settings.encoder_size, bidirectional=settings.bidirectional
+        )
+        readout = settings.hidden if settings.tied == "none" else size
+        fed = {"bahdanau": encoder.output_size, "luong-feeding": readout}.get(settings.decoder, 0)
+        layers = settings.decoder_layers or settings.layers
+        return TranslationParts(
+            encoder,
+            settings.described("decoder.body", size + fed, num_layers=layers),
+            settings.decoder,
+            None if settings.decoder == "plain" else settings.attention,
+            settings.bridge,
+            sides.source.size,
+            sides.target.size,
+            size,
+            readout,
+            attention_size=_attention_size(settings, encoder.output_size),
+            shared=settings.tied == "all",
+            tied=settings.tied != "none",
+        )
+
+    def shapes(self) -> Shapes | None:
+        parts = self.described()
+        return None if parts.encoder.mode is None else parts.shapes()
+
+    def why_not_compiled(self) -> str | None:
+        return self.described().refusal()
+
+    def compile(self, weights: Arrays) -> CompiledTranslator:
+        return CompiledTranslator(self.described(), weights)
+
+    def steps(self, sources: Ragged) -> StepModel[Any]:
+        """What a search goes through to write translations of some sources."""
+        if (compiled := self._runtime()) is not None:
+            return compiled.steps(sources)
+        from elman.tasks.steps import TranslationSteps
+
+        return TranslationSteps(self.network.eval() if self.network.training else self.network, sources)
+
+
+def _attention(settings: ModelSettings, memory_size: int) -> "Attention | None":
+    from elman.nn.attention import ATTENTIONS
+
+    if settings.decoder == "plain":
+        return None
+    kind = ATTENTIONS[settings.attention]
+    query = settings.hidden + (settings.embedding if kind.sees_input else 0)
+    longest = {"longest": settings.longest} if settings.attention in ("location", "fixed-length") else {}
+    return kind(query, memory_size, **longest)
+
+
+def _attention_size(settings: ModelSettings, memory_size: int) -> int:
+    """What of an attention its kind does not tell: the places it can see, or the size of what it compares."""
+    if settings.attention in ("location", "fixed-length"):
+        return settings.longest
+    rank = max(1, min(settings.hidden, memory_size) // 8)
+    return {"additive": settings.hidden, "reduced-rank": rank}.get(settings.attention, 0)
+
+
+def _one_line(text: str) -> str:
+    """Text that may have learned line ends, as one line."""
+    return text.replace("\n", " ")
+
+
+class _Watch:
+    """Warns of texts that the model was not made for: another language, longer than any that it knows."""
+
+    def __init__(self, model: Translator, options: PredictOptions) -> None:
+        self.model, self.options = model, options
+        self.profile = SourceProfile(model.config.tokens_per_character, model.config.foreign)
+        self.characters = self.long = 0
+        self.sample: list[Ints] = []
+
+    def see(self, record: Any, ids: Ints) -> None:
+        """Look at a record that will be translated, and its tokens."""
+        tokens = len(ids)
+        self.long += tokens > self.model.longest
+        if self.long == 1 and tokens > self.model.longest:
+            self.options.say(
+                f"warning: {record.where} has {tokens} tokens and the model learned from at most "
+                f"{self.model.longest}: such texts are translated in parts, cut between sentences or words"
+            )
+        if self.characters < SAMPLE:
+            self.characters += len(record.source)
+            self.sample.append(ids)
+            if self.characters >= SAMPLE:
+                self._doubt()
+
+    def finish(self) -> None:
+        """What can only be said at the end."""
+        if LEAST <= self.characters < SAMPLE:
+            self._doubt()
+        if self.long > 1:
+            self.options.say(f"{self.long:,} texts were longer than {self.model.longest} tokens")
+
+    def _doubt(self) -> None:
+        doubt = self.profile.doubt(np.concatenate(self.sample), self.characters, self.model.sides)
+        if doubt is not None:
+            self.options.say(
+                f"warning: {self.options.where} does not look like what the model learned to read ({doubt}): "
+                "is this the source language, or are source and target swapped?"
+            )
+
+
+# The task
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Pairs as the network learns them: sources as they are, targets packed, the longest target first."""
+
+    source: "Tensor"
+    """B x S."""
+    lengths: "Tensor"
+    """B: tokens of each source."""
+    inputs: "Tensor"
+    """N, packed: the token before each one to be said, the end token before the first."""
+    targets: "Tensor"
+    """N, packed: the tokens to be said, the end token last."""
+    batch_sizes: "Tensor"
+    """T: how many targets have a first token, a second one, ..."""
+    order: Ints
+    """B: which of the given pairs each row is."""
+
+    def __str__(self) -> str:
+        return f"of {len(self.source)} pairs, {len(self.targets)} target tokens"
+
+
+def make_batch(pairs: Sequence[tuple[Ints, Ints]], end: int) -> Batch:
+    """Encoded pairs as a batch; `end` stands before and behind each target.
+
+    >>> batch = make_batch([(np.array([7]), np.array([3])), (np.array([8, 9]), np.array([4, 5]))], end=1)
+    >>> batch.source.tolist(), batch.inputs.tolist(), batch.targets.tolist(), batch.batch_sizes.tolist()
+    ([[8, 9], [7, 0]], [1, 1, 4, 3, 5], [4, 3, 5, 1, 1], [2, 2, 1])
+    """
+    import torch
+
+    targets = Ragged.of([np.append(target, end) for _, target in pairs])
+    before = np.empty_like(targets.data)
+    before[1:], before[targets.starts] = targets.data[:-1], end
+    order, batch_sizes, _ = targets.packing
+    source = Ragged.of([pairs[row][0] for row in order])
+    arrays = (source.padded(), source.lengths, targets.packed(before), targets.packed(), batch_sizes)
+    return Batch(*(torch.from_numpy(array) for array in arrays), order=order)  # type: ignore[arg-type, misc]
+
+
+class Translate(Task[Pair, Translator]):
+    """Anything from a line to a line."""
+
+    name = "translate"
+    about = "Train a translator, from a line to a line; --train twice for two parallel files."
+    records, unit, counted = "pairs", "tokens", "lines"
+    Recipe, Model, Options = TranslateRecipe, Translator, TranslateOptions
+    metrics = (
+        Metric("bleu", "BLEU"),
+        Metric("chrf", "chrF"),
+        Metric("exact_match", "exact match", percent=True),
+        Metric("error_rate", "error rate", percent=True, lower_is_better=True),
+        Metric("perplexity", lower_is_better=True),
+    )
+    headlines = metrics[:1]
+
+    # Records
+
+    def reader(self, data: DataSettings) -> PairReader:
+        return PairReader(
+            format=data.format,
+            source=column(data.source),
+            target=column(data.target),
+            stress=data.stress,
+            encoding=data.encoding,
+        )
+
+    def sets(self, paths: Sequence[Path]) -> dict[str, list[Path]]:
+        return {" ".join(map(str, paths)): list(paths)} if paths else {}
+
+    def key(self, record: Pair) -> tuple[str, str]:
+        return record.source, record.target
+
+    def read(self, source: Source, recipe: TranslateRecipe, split: str, say: Say) -> list[Pair]:
+        """Pairs that have both sides; of those that repeat one, as the recipe says."""
+        reader, drop = self.reader(recipe.data), recipe.data.drop_duplicates and split == "train"
+        if source.objects is not None:
+            found = collect_pairs(reader.objects(source.objects, source.name), source.name, drop_duplicates=drop)
+        else:
+            files = reader.files(source.paths)
+            found = read_pairs(files, drop_duplicates=drop)
+            if files.guess:
+                say(files.guess)
+        for line in found.said if split == "train" or found.empty else ():
+            say(line)
+        return found.pairs
+
+    def read_set(self, model: Translator, recipe: TranslateRecipe, source: Source, name: str, say: Say) -> list[Pair]:
+        said: list[str] = []
+        pairs = self.read(source, recipe, "test", said.append)
+        for line in said:
+            if "empty side" in line:
+                say(line)
+        return pairs
+
+    def settle(self, parts: dict[str, list[Pair]], recipe: TranslateRecipe, say: Say) -> Data[Pair]:
+        """Split off what is missing, so that what must not stand in two parts does not."""
+        data, count = recipe.data, len(parts["train"])
+        shares = {}
+        if "dev" not in parts:
+            shares["dev"] = min(data.dev_fraction, data.dev_size / count)
+        if "test" not in parts and data.test_fraction:
+            shares["test"] = min(data.test_fraction, (data.test_size or count) / count)
+        if shares:
+            parts |= split_pairs(parts["train"], shares, by=data.split_by, seed=recipe.train.seed)
+        known = {pair.source for pair in parts["train"]}
+        for split, called in (("dev", "held-out"), ("test", "test")):
+            pairs = parts.get(split, [])
+            if common := sum(pair.source in known for pair in pairs):
+                say(f"{common:,} of the {len(pairs):,} {called} sources stand in the training pairs too")
+        return Data(parts["train"], parts["dev"], parts.get("test", []))
+
+    # The network
+
+    def fit_vocabulary(self, recipe: TranslateRecipe, data: Data[Pair]) -> Sides:
+        text = recipe.text
+        source, target = text.side(False), None if text.joint else text.side(True)
+        if text.same_as is None:
+            return Sides.fit([(pair.source, pair.target) for pair in data.train], source, target)
+        sides = Sides.load(Path(text.same_as) / "tokenizer.json")
+        if (sides.source.settings, sides.target.settings) != (source, text.side(True)):
+            raise UserError(f"text.same_as = {text.same_as} was made with other settings of text: give the same")
+        if sides.joint != text.joint:
+            raise UserError(f"text.same_as = {text.same_as} needs text.joint = {str(sides.joint).lower()}")
+        return sides
+
+    def vocabulary_counts(self, vocabulary: Sides) -> Iterator[tuple[np.ndarray, str]]:
+        yield vocabulary.source.counts, "source tokens"
+        yield vocabulary.target.counts, "target tokens"
+
+    def examples(self, recipe: TranslateRecipe, data: Data[Pair], sides: Sides) -> list[tuple[Ints, Ints]]:
+        """The pairs as ids; those that are too long are left out."""
+        turn = -1 if recipe.model.reverse_source else 1
+        encoded = [(_some(sides.read(pair.source), pair)[::turn].copy(), sides.say(pair.target)) for pair in data.train]
+        longest, places = recipe.data.longest, recipe.model.places or recipe.data.longest
+        pairs = [pair for pair in encoded if len(pair[0]) <= min(longest, places) and len(pair[1]) <= longest]
+        limit = f"data.longest={longest}" + (f" or model.longest={places}" if places < longest else "")
+        if not pairs:
+            raise UserError(f"every training pair has a side of more than {limit} tokens: raise it")
+        left_out = len(encoded) - len(pairs)
+        data.facts["left_out"] = f"; {left_out:,} pairs are longer than {limit} and left out" if left_out else ""
+        characters = sum(len(pair.source) for pair in data.train)
+        profile = SourceProfile.of(encoded, characters=characters, size=sides.source.size, joint=sides.joint)
+        data.facts["profile"] = profile
+        return pairs
+
+    def amount(self, recipe: TranslateRecipe, data: Data[Pair], examples: Sequence[tuple[Ints, Ints]]) -> float:
+        return sum(len(target) + 1 for _, target in examples)
+
+    def make(
+        self, recipe: TranslateRecipe, data: Data[Pair], vocabulary: Sides, examples: Sequence[tuple[Ints, Ints]]
+    ) -> Translator:
+        config = TranslatorConfig.new(
+            "translate",
+            recipe,
+            model=recipe.model,
+            search=recipe.search,
+            longest=max(len(source) for source, _ in examples),
+            **vars(data.facts["profile"]),
+        )
+        network = built(lambda: self.fresh(config, vocabulary, recipe), recipe.model)
+        return Translator(config, vocabulary, network)
+
+    def fresh(self, config: TranslatorConfig, vocabulary: Sides, recipe: TranslateRecipe) -> Any:
+        return Translator.build(config, vocabulary, recipe.loss.smoothing)
+
+    def batches(self, run: Training[Pair, Translator]) -> ExampleBatches[Batch]:
+        """Pairs of like length together, as many as make the tokens of a batch."""
+        return ExampleBatches(
+            np.array([[len(target) + 1, len(source)] for source, target in run.examples]),
+            None,
+            lambda rows: make_batch([run.examples[row] for row in rows], run.model.end),
+            tokens=run.recipe.batch.amount,
+            seed=run.recipe.train.seed,
+            text=fingerprint(map(self.key, run.data.train)),
+        )
+
+    def loss(self, run: Training[Pair, Translator], batch: Batch, state: Any) -> "Loss":
+        """The mean loss of some pairs per target token."""
+        from elman.train.task import Loss
+
+        forcing = teacher_forcing(run)
+        hidden = run.network.readouts(batch.source, batch.lengths, batch.inputs, batch.batch_sizes, forcing)
+        return Loss(run.network.softmax.loss(hidden, batch.targets), len(batch.targets))
+
+    def watch(self, run: Training[Pair, Translator]) -> dict[str, float]:
+        """Scores on the held-out pairs; the model that says most of their tokens right is kept."""
+        if "held_out" not in run.kept:
+            run.kept["held_out"] = [run.model.encode(pair.source, pair.target) for pair in run.data.dev]
+        scores = expected_scores(run.model, run.kept["held_out"])
+        return scores | {"error": 1 - scores["token_accuracy"]}
+
+    # Scores
+
+    def score(
+        self, model: Translator, records: Sequence[Pair], recipe: TranslateRecipe, train: Sequence[Pair]
+    ) -> dict[str, Any]:
+        sources, right = lines_of(records, recipe.report)
+        written = [one.text for one in model.predict(sources)]
+        examples = list(zip(sources, written, right, strict=True))[:SHOWN]
+        return {
+            **expected_scores(model, [model.encode(pair.source, pair.target) for pair in records]),
+            **written_scores(written, right, model, recipe.report),
+            "examples": [{"source": s, "translation": t, "reference": r[0]} for s, t, r in examples],
+        }
+
+    def baselines(
+        self, model: Translator, train: Sequence[Pair], recipe: TranslateRecipe, say: Say
+    ) -> dict[str, Score]:
+        """Copying the source, and the target of the training pair whose source is most similar."""
+        if not recipe.report.baselines or not train:
+            return {}
+        closest = NearestPair.fit([pair.source for pair in train], [pair.target for pair in train])
+
+        def scored(rival: NearestPair | CopySource) -> Score:
+            def score(records: Sequence[Pair]) -> dict[str, Any]:
+                sources, right = lines_of(records, recipe.report)
+                return written_scores(rival.predict(sources), right, model, recipe.report)
+
+            return score
+
+        return {"nearest training pair": scored(closest), "copied source": scored(CopySource())}
+
+    # Predictions
+
+    def predictor(self, model: Translator, asked: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """The translator, with the models that are to help it."""
+        from elman.tasks.channel import NoisyChannel
+
+        helpers = {name: asked.pop(name, None) for name in ("ensemble", "channel", "lm", "channel_weights")}
+        Search.of(asked)  # what is wrong with it is told at once
+        if helpers["ensemble"]:
+            model = model.beside(*(Translator.load(other) for other in helpers["ensemble"]))
+        if helpers["channel"] is None and helpers["lm"] is None and helpers["channel_weights"] is None:
+            return model, asked
+        if helpers["channel"] is None or helpers["lm"] is None:
+            raise UserError("reranking needs a model the other way and a language model: give both --channel and --lm")
+        return NoisyChannel.load(model, helpers["channel"], helpers["lm"], helpers["channel_weights"]), asked
+
+    # Words
+
+    def describe(self, run: Training[Pair, Translator]) -> str:
+        settings, sides, data = run.recipe.model, run.model.sides, run.data
+        sizes = f"{sides.source.size:,}" if sides.joint else f"{sides.source.size:,} and {sides.target.size:,}"
+        return (
+            f"{settings.words()}, {settings.attending()}, {run.model.parameters:,} parameters; {len(run.examples):,} "
+            f"pairs to train on, {len(data.dev):,} held out; {sizes} {run.recipe.text.kind}{data.facts['left_out']}"
+        )
+
+    def sentence(self, recipe: TranslateRecipe, report: Report) -> str:
+        model = recipe.model
+        return (
+            f"A translator over {recipe.text.kind}: {model.layers} x {model.cell}, encoder of {model.encoder_size}"
+            f"{' in each direction' if model.bidirectional else ''}, decoder of {model.hidden}, {model.attending()}"
+        )
+
+    def note(self, recipe: TranslateRecipe) -> str:
+        return f"The translations were searched for with a beam of {recipe.search.beam}."
+
+    def details(self, scores: Mapping[str, Any]) -> str:
+        blocks = [
+            f"source       {one['source']}\ntranslation  {one['translation']}\nreference    {one['reference']}"
+            for one in scores["examples"]
+        ]
+        return "\n\n".join([*blocks, f"BLEU {scores['bleu_signature']}\nchrF {scores['chrf_signature']}"])
+
+    def use(self, recipe: TranslateRecipe, report: Report) -> tuple[Sequence[str], str]:
+        attends = ["elman explain {model} TEXT --out alignment.png"] if recipe.model.decoder != "plain" else []
+        commands = ("elman predict {model} FILE", *attends, "elman evaluate {model} SOURCES TARGETS")
+        return commands, 'model.predict("a text").text'
+
+
+def _some(ids: Ints, pair: Pair) -> Ints:
+    if not len(ids):
+        raise UserError(f"the text {pair.source!r} has no tokens that the model knows: give it some words")
+    return ids
+
+
+def teacher_forcing(run: Training[Pair, Translator]) -> float:
+    """The share of steps that are told what is right, by now."""
+    loss, settings = run.recipe.loss, run.recipe.train
+    if loss.teacher_forcing_end is None or run.current is None:
+        return float(loss.teacher_forcing)
+    epochs = settings.epochs or EPOCHS
+    if settings.steps is not None:
+        epochs = settings.steps * settings.accumulate / len(run.current)
+    done = min(1.0, run.current.progress / epochs)
+    return float(loss.teacher_forcing + (loss.teacher_forcing_end - loss.teacher_forcing) * done)
+
+
+def expected_scores(model: Translator, pairs: Sequence[tuple[Ints, Ints]]) -> dict[str, float]:
+    """Loss (nats a token), perplexity and token accuracy, every right token being told before the next is asked for."""
+    import torch
+
+    total = right = tokens = 0.0
+    with torch.no_grad(), model.evaluating() as network:
+        for _, batch in model.batches(pairs):
+            hidden = network.readouts(batch.source, batch.lengths, batch.inputs, batch.batch_sizes)
+            log_probs = network.softmax.log_probs(hidden)  # N x V
+            total -= float(log_probs.gather(1, batch.targets.unsqueeze(1)).double().sum())
+            right += int((log_probs.argmax(dim=1) == batch.targets).sum())
+            tokens += len(batch.targets)
+    loss = total / tokens
+    return {"loss": loss, "perplexity": perplexity(loss), "token_accuracy": right / tokens}
+
+
+def lines_of(pairs: Sequence[Pair], settings: ReportSettings) -> tuple[list[str], list[list[str]]]:
+    """The sources to translate, and for each the targets that are right."""
+    if settings.references == "pair":
+        return [pair.source for pair in pairs], [[pair.target] for pair in pairs]
+    grouped = references(pairs)
+    return list(grouped), list(grouped.values())
+
+
+def written_scores(
+    hypotheses: Sequence[str], right: Sequence[Sequence[str]], model: Translator, settings: ReportSettings
+) -> dict[str, Any]:
+    """BLEU and chrF as sacrebleu counts them, exact matches and edits, of what was written."""
+    target = model.sides.target.settings
+    ready = normaliser(target)
+    said = [ready(text) for text in hypotheses]
+    wanted = [[ready(text) for text in several] for several in right]
+    scores = corpus_scores(said, wanted, lowercase=target.lowercase, tokenize=settings.tokenize)
+    cut = list if target.kind in ("characters", "bytes") else str.split
+    edits = edit_scores([cut(text) for text in said], [[cut(text) for text in several] for several in wanted])
+    return {
+        **scores.to_dict(),
+        "exact_match": edits.exact_match,
+        "error_rate": edits.error_rate,
+        "lines": len(said),
+    }

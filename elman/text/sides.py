@@ -1,0 +1,91 @@
+"""The two vocabularies of a translator, or the one that both sides share."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elman.files import read_json, write_text
+from elman.text.kinds import fit_tokenizer
+from elman.text.settings import TokenizerSettings
+from elman.text.tokenizer import Tokenizer
+
+Ints = NDArray[np.int64]
+SUBWORDS = ("bpe", "unigram")
+
+
+class Sides:
+    """Source text to ids, target text to ids and back.
+
+    >>> letters, phonemes = TokenizerSettings(kind="characters"), TokenizerSettings(kind="words")
+    >>> sides = Sides.fit([("cat", "K AE T")], letters, phonemes)
+    >>> sides.read("tac").tolist(), sides.write(sides.say("T AE K"))
+    ([4, 2, 3], 'T AE K')
+    """
+
+    def __init__(self, source: Tokenizer, target: Tokenizer) -> None:
+        self.source, self.target = source, target
+
+    @property
+    def joint(self) -> bool:
+        """Whether both sides share one vocabulary."""
+        return self.source is self.target
+
+    @classmethod
+    def fit(
+        cls, pairs: Sequence[tuple[str, str]], source: TokenizerSettings, target: TokenizerSettings | None
+    ) -> "Sides":
+        """The vocabularies of training pairs; one that both sides share where no `target` is given."""
+        if target is None:
+            both = fit_tokenizer(source, list(_ready(source.kind, (text for pair in pairs for text in pair))))
+            return cls(both, both)
+        first = fit_tokenizer(source, list(_ready(source.kind, (pair[0] for pair in pairs))))
+        return cls(first, fit_tokenizer(target, list(_ready(target.kind, (pair[1] for pair in pairs)))))
+
+    def read(self, text: str) -> Ints:
+        """The ids of a source."""
+        return self.source.encode(_before(self.source.settings.kind, text))
+
+    def say(self, text: str) -> Ints:
+        """The ids of a target."""
+        return self.target.encode(_before(self.target.settings.kind, text))
+
+    def write(self, ids: Sequence[int] | Ints) -> str:
+        """The text of a target's ids."""
+        text = self.target.decode(ids)
+        return text.strip() if self.target.settings.kind in SUBWORDS else text
+
+    # The file
+
+    def to_json(self) -> str:
+        """Both tokenizers as the text of a `tokenizer.json`."""
+        if self.joint:
+            return self.source.to_json()
+        return json.dumps({"source": json.loads(self.source.to_json()), "target": json.loads(self.target.to_json())})
+
+    def save(self, path: Path) -> None:
+        """Write `tokenizer.json`, whole or not at all."""
+        write_text(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: Path) -> "Sides":
+        """Read a `tokenizer.json`."""
+        value = read_json(path)
+        if "source" not in value:
+            both = Tokenizer.load(path)
+            return cls(both, both)
+        sides = (
+            Tokenizer.from_json(json.dumps(value.get(side)), f"'{side}' in {path}") for side in ("source", "target")
+        )
+        return cls(*sides)
+
+
+def _before(kind: str, text: str) -> str:
+    """Sub-words have the blank before them in them: with one in front, the first word is like the others."""
+    return " " + text.strip() if kind in SUBWORDS else text
+
+
+def _ready(kind: str, texts: Iterable[str]) -> Iterable[str]:
+    return (_before(kind, text) + "\n" * (kind in SUBWORDS) for text in texts)

@@ -1,0 +1,86 @@
+"""What every model does, whatever its task: it is copied, pickled, shown, and answers by the backend asked for."""
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import elman
+from elman import kernels
+from elman.errors import UserError
+from tests.cli.models import train_all
+
+TASKS = ("lm", "classify", "tag", "translate")
+TEXT = "the cat"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train_all(tmp_path_factory.mktemp("models"))
+
+
+def answer(model: Any) -> str:
+    return str(model.generate("the", length=9) if model.task == "lm" else model.predict(TEXT))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_copy_answers_alike(folder: Path, task: str) -> None:
+    model = elman.load(folder / task)
+    copies = copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))
+    for twin in copies:
+        assert answer(twin) == answer(model)
+    network = copies[1].network
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.zero_()
+    assert any(bool(parameter.any()) for parameter in model.network.parameters())  # the copy's own were changed
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_it_says_what_it_is(folder: Path, task: str) -> None:
+    model = elman.load(folder / task)
+    assert repr(model).startswith(f"{type(model).__name__}(") and f"{model.parameters:,} parameters" in repr(model)
+    assert model._repr_html_().startswith(f"<b>{type(model).__name__}</b>")
+
+
+@pytest.mark.skipif(not kernels.available(), reason="the kernels were not built")
+@pytest.mark.parametrize("task", TASKS)
+def test_the_backend_is_the_one_that_is_asked_for(folder: Path, task: str) -> None:
+    compiled, by_pytorch = (elman.load(folder / task, backend=backend) for backend in ("compiled", "torch"))
+    assert compiled.runtime() is not None
+    with pytest.raises(UserError, match="does not run this model: backend is torch"):
+        by_pytorch.runtime()
+    if task in ("lm", "tag"):  # the others have probabilities, which differ in the last digit
+        assert answer(compiled) == answer(by_pytorch)
+    by_pytorch.backend = "auto"
+    assert by_pytorch.runtime() is not None
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_what_only_pytorch_runs_is_refused_where_the_compiled_is_asked_for(
+    folder: Path, task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernels, "native", None)
+    answer(elman.load(folder / task))
+    model = elman.load(folder / task, backend="compiled")
+    with pytest.raises(UserError, match=r"does not run this model: .*not installed"):
+        answer(model)
+
+
+def test_a_network_that_an_answer_made_can_still_be_trained(folder: Path) -> None:
+    model = elman.load(folder / "tag", backend="torch")
+    model.predict(TEXT)
+    model.network.scores.weight.sum().backward()
+    assert model.network.scores.weight.grad is not None
+
+
+def test_a_generator_is_taken_and_nothing_gives_nothing(folder: Path) -> None:
+    for task in TASKS[1:]:
+        model = elman.load(folder / task)
+        assert [str(one) for one in model.predict(text for text in (TEXT, "a cat"))] == [
+            str(one) for one in model.predict([TEXT, "a cat"])
+        ]
+        assert model.predict([]) == []

@@ -1,0 +1,141 @@
+"""The example of docs/architecture.md: a task in one file has all that Elman's own have."""
+
+import importlib.util
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import elman
+from elman.tasks import TASKS
+from elman.tasks.export import export
+from tests.cli.invoke import invoke
+
+EXAMPLE = Path(__file__).parents[1] / "docs" / "examples" / "depth.py"
+SMALL = {"model.hidden": 16, "train.steps": 60, "train.lr": 0.02, "train.threads": 1, "train.evaluate_every": 20}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _registered() -> Iterator[None]:
+    spec = importlib.util.spec_from_file_location("depth", EXAMPLE)
+    assert spec is not None and spec.loader is not None
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    yield
+    del TASKS["depth"]
+
+
+def _brackets(count: int, seed: int) -> list[tuple[str, str]]:
+    generator = random.Random(seed)
+    found = []
+    for _ in range(count):
+        text, depth, deepest = "", 0, 0
+        for _ in range(generator.randint(1, 8)):
+            while depth and generator.random() < 0.5:
+                text, depth = text + ")", depth - 1
+            text, depth = text + "(", depth + 1
+            deepest = max(deepest, depth)
+        found.append((text + ")" * depth, str(deepest)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("brackets")
+    for name, count, seed in (("train.csv", 300, 1), ("more.csv", 40, 2)):
+        rows = "".join(f"{text},{depth}\n" for text, depth in _brackets(count, seed))
+        (folder / name).write_text(f"text,depth\n{rows}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(files: Path) -> Path:
+    settings = [word for key, value in SMALL.items() for word in ("-s", f"{key}={value}")]
+    code, out, error = invoke(
+        "train", "depth", "--train", str(files / "train.csv"), "--out", str(files / "run"), *settings
+    )
+    assert code == 0, error
+    assert "mean error" in out and "always the median" in out
+    return files / "run"
+
+
+def test_it_learns_and_is_told_of_on_its_card(run: Path) -> None:
+    scores = json.loads((run / "metrics.json").read_text())
+    assert scores["dev"]["error"] < scores["baselines"]["always the median"]["dev"]["error"]
+    card = (run / "README.md").read_text()
+    assert "depth of brackets, 1 x lstm 16" in card and "| always the median |" in card
+
+
+def test_it_is_trained_on_data_in_memory() -> None:
+    model = elman.fit("depth", train=_brackets(60, seed=3), settings={**SMALL, "train.steps": 4}, verbose=False)
+    assert set(model.report["dev"]) == {"loss", "texts", "error", "exact"}
+
+
+def test_it_goes_on_to_the_same_weights_as_one_that_never_stopped(files: Path, run: Path) -> None:
+    halted, train = files / "halted", files / "train.csv"
+    elman.fit(
+        "depth",
+        train=train,
+        out=halted,
+        settings={**SMALL, "train.schedule": "constant", "train.steps": 20},
+        verbose=False,
+    )
+    elman.fit("depth", out=halted, resume=True, settings={"train.steps": 40}, verbose=False)
+    straight = files / "straight"
+    elman.fit(
+        "depth",
+        train=train,
+        out=straight,
+        settings={**SMALL, "train.schedule": "constant", "train.steps": 40},
+        verbose=False,
+    )
+    assert (halted / "model.safetensors").read_bytes() == (straight / "model.safetensors").read_bytes()
+
+
+def test_a_new_run_starts_from_it(files: Path, run: Path) -> None:
+    model = elman.fit(
+        "depth", train=files / "train.csv", start=run, settings={"train.steps": 1, "train.lr": 1e-6}, verbose=False
+    )
+    assert model.predict("(())") == pytest.approx(elman.load(run).predict("(())"), abs=0.01)
+
+
+def test_it_is_scored_beside_its_baseline(files: Path, run: Path) -> None:
+    report = elman.evaluate(run, files / "more.csv")
+    (name,) = report.sets
+    assert report[name]["texts"] == 40
+    assert report[name]["error"] < report["baselines"]["always the median"][name]["error"]
+
+
+def test_it_predicts_compiled_and_by_pytorch_texts_files_and_json(files: Path, run: Path) -> None:
+    texts = ["()", "((()))", "(()())"]
+    model = elman.load(run)
+    assert model.refusal() is None
+    assert model.predict(texts) == pytest.approx(elman.load(run, backend="torch").predict(texts), abs=1e-3)
+    code, out, _ = invoke("predict", str(run), *texts)
+    assert (code, out.split()) == (0, [f"{value:.2f}" for value in model.predict(texts)])
+    code, out, _ = invoke("predict", str(run), "--json", "--format", "jsonl", stdin='{"id": 7, "text": "()"}\n')
+    assert code == 0 and {"id": 7, "line": 1, "text": "()"}.items() <= json.loads(out).items()
+    assert invoke("predict", str(run), "no brackets")[0] == 2
+
+
+def test_its_runs_are_compared(files: Path) -> None:
+    recipe = files / "depth.toml"
+    recipe.write_text(f'task = "depth"\n[data]\ntrain = "{files / "train.csv"}"\n')
+    small = {**SMALL, "train.steps": 5}
+    found = elman.compare(recipe, out=files / "cells", vary={"model.cell": ["rnn", "gru"]}, seeds=1, settings=small)
+    assert found["score"] == "held-out mean error" and len(found["runs"]) == 2
+    assert (files / "cells" / "table.md").exists()
+
+
+def test_it_is_exported_in_int8(files: Path, run: Path) -> None:
+    small = elman.load(export(run, files / "int8", int8=True))
+    assert small.int8 is not None
+    assert small.predict("(())") == pytest.approx(elman.load(run).predict("(())"), abs=0.2)
+
+
+def test_help_and_mistakes_are_those_of_every_task(files: Path) -> None:
+    code, out, _ = invoke("train", "--help")
+    assert code == 0 and "how deep brackets nest" in " ".join(out.replace("│", " ").split())
+    code, _, error = invoke("train", "depth", "--train", str(files / "train.csv"), "--out", "x", "-s", "model.hiden=3")
+    assert code == 2 and "did you mean 'model.hidden'?" in " ".join(error.split())
