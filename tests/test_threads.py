@@ -199,21 +199,21 @@ def test_what_was_written_before_ctrl_c_is_not_lost() -> None:
         """
 import signal, threading
 engine = Engine.of(make("lstm", hidden=2048), threads=1)
-request = dict(length=100, temperature=1.0, top_k=0, top_p=1.0, repetition_penalty=1.0, seed=0, stop_ids=[])
+request = dict(length=300, temperature=1.0, top_k=0, top_p=1.0, repetition_penalty=1.0, seed=0, stop_ids=[])
 request |= dict(prompts=[[1], [2, 3]], suppressed=[], first_stream=0, label=0, threads=1)
 
 def writing():
     return kernels.native.generate(engine=engine._native, **request)
 
-right = writing().advance(200)
+right, finished = writing().advance(400), False
 half = writing()
-threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
-    half.advance(200)
+    half.advance(400)
+    finished = True
     time.sleep(1)
-    sys.exit("it was too quick")
 except KeyboardInterrupt:
-    pass
+    assert not finished, "it was too quick"
 found = [half.advance(3), half.advance(1)]
 while len(found[-1]):
     found.append(half.advance(50))

@@ -68,8 +68,8 @@ def test_a_run_takes_tuples_numbers_of_numpy_and_paths(tmp_path: Path) -> None:
     elman.fit("lm", out=tmp_path / "run", settings=settings, reporter=quiet())
     recipe = elman.load(tmp_path / "run").recipe
     assert (recipe["model"]["hidden"], recipe["train"]["betas"]) == (8, [0.8, 0.9])
-    with pytest.raises(UserError, match=r"another recipe \(train\.steps: 2 -> 9\)"):
-        elman.fit("lm", out=tmp_path / "run", settings={"train.steps": 9}, resume=True, reporter=quiet())
+    with pytest.raises(UserError, match=r"another recipe \(model\.hidden: 8 -> 9\)"):
+        elman.fit("lm", out=tmp_path / "run", settings={"model.hidden": 9}, resume=True, reporter=quiet())
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,8 @@ from elman.errors import RunError, UserError
 from elman.tasks import TASKS
 from elman.tasks.run import saved_recipe
 from elman.train.progress import Reporter
-from tests.tasks import classify_runs as classify_runs
+from tests.tasks import classify_runs, forecasts, tag_runs, translate_runs
 from tests.tasks import runs as lm_runs
-from tests.tasks import tag_runs as tag_runs
-from tests.tasks import translate_runs as translate_runs
 from tests.train.toy import quiet
 
 CHOSEN = ("batch.size", "batch.tokens", "train.steps")
@@ -44,6 +42,8 @@ def data_of(task: str, folder: Path) -> tuple[Path, list[str]]:
         return classify_runs.write_table(folder / "names.csv"), small(classify_runs.SMALL)
     if task == "tag":
         return tag_runs.write(folder / "tags.conll"), small(tag_runs.SMALL)
+    if task == "series":
+        return forecasts.write(folder / "waves.csv"), small(forecasts.SMALL)
     return translate_runs.write(folder / "pairs.tsv"), small(translate_runs.SMALL)
 
 
