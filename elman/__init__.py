@@ -1,4 +1,4 @@
-"""Elman trains, explains and ships recurrent sequence models for language.
+"""Elman trains, explains and ships recurrent sequence models, of texts and of numbers over time.
 
 import elman
 model = elman.fit("classify", train="reviews.csv", out="runs/reviews")
@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 __all__ = ["__version__", "compare", "evaluate", "fit", "load"]
 
 _FOUND_IN = {"compare": "elman.tasks.compare", "evaluate": "elman.tasks", "fit": "elman.tasks", "load": "elman.tasks"}
-_ROOMS = {"baselines", "batches", "corpora", "decode", "inspect", "metrics", "nn", "records", "runtime"}
+_ROOMS = {"baselines", "batches", "corpora", "decode", "draw", "inspect", "lab", "metrics", "nn", "records", "runtime"}
 _ROOMS |= {"sklearn", "tasks", "text", "train"}
 
 if TYPE_CHECKING:
@@ -30,4 +30,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_ROOMS} - {"Any", "TYPE_CHECKING", "import_module"})
+    return sorted({*__all__, *_ROOMS})

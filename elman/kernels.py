@@ -30,11 +30,7 @@ except ImportError as error:  # installed where there was no compiler
 
 
 def available() -> bool:
-    """Whether the kernels were built; without them everything runs on PyTorch.
-
-    >>> available() == (missing is None)
-    True
-    """
+    """Whether the kernels were built; without them everything runs on PyTorch."""
     return native is not None
 
 

@@ -57,9 +57,5 @@ class Sampling:
 
 
 def fresh_seed() -> int:
-    """A seed from the operating system, short enough to be copied from a screen and used again.
-
-    >>> 0 <= fresh_seed() < 2**32
-    True
-    """
+    """A seed from the operating system, short enough to be copied from a screen and used again."""
     return secrets.randbits(32)

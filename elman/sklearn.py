@@ -19,19 +19,12 @@ try:
 except ImportError:
     raise UserError("elman.sklearn needs scikit-learn: pip install 'elman[baselines]'") from None
 
+__all__ = ["Tagger", "TextClassifier"]
+
 NO_ROWS = "give a list, an array or a column of them, one a text"
 
 
-class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier of texts. `recipe` and `settings` are those of `elman.fit`; `seed` goes over them.
-
-    >>> texts, labels = ["good film", "fine film", "bad film", "dull film"] * 8, ["yes", "yes", "no", "no"] * 8
-    >>> small = {"train.steps": 40, "text.kind": "words", "model.hidden": 8}
-    >>> classifier = TextClassifier(settings=small).fit(texts, labels)
-    >>> classifier.predict(["good film"]).tolist(), classifier.classes_.tolist()
-    (['yes'], ['no', 'yes'])
-    """
-
+class _Estimator(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         recipe: str | Path | None = None,
@@ -41,10 +34,34 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self.recipe, self.settings, self.seed, self.verbose = recipe, settings, seed, verbose
 
-    def fit(self, X: Iterable[str], y: Iterable[Any]) -> Self:
-        """Train on texts and their labels, or on texts and lists of labels each."""
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name; `settings__model.hidden` is one of the settings."""
+        own = {name: value for name, value in params.items() if name.startswith("settings__")}
+        super().set_params(**{name: value for name, value in params.items() if name not in own})
+        if own:
+            more = {name.removeprefix("settings__"): value for name, value in own.items()}
+            self.settings = {**(self.settings or {}), **more}
+        return self
+
+    def _fit(self, task: str, rows: list[Any]) -> None:
         from elman.tasks import fit
 
+        settings = {**(self.settings or {}), "train.seed": self.seed}
+        self.model_ = fit(task, self.recipe, train=rows, settings=settings, verbose=self.verbose)
+
+
+class TextClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
+    """A classifier of texts. `recipe` and `settings` are those of `elman.fit`; `seed` goes over them.
+
+    >>> texts, labels = ["good film", "fine film", "bad film", "dull film"] * 8, ["yes", "yes", "no", "no"] * 8
+    >>> small = {"train.steps": 40, "text.kind": "words", "model.hidden": 8}
+    >>> classifier = TextClassifier(settings=small).fit(texts, labels)
+    >>> classifier.predict(["good film"]).tolist(), classifier.classes_.tolist()
+    (['yes'], ['no', 'yes'])
+    """
+
+    def fit(self, X: Iterable[str], y: Iterable[Any]) -> Self:
+        """Train on texts and their labels, or on texts and lists of labels each."""
         texts, labels = _texts(X), list(y)
         if len(texts) != len(labels):
             raise ValueError(f"there are {len(texts)} texts and {len(labels)} labels: give one for each text")
@@ -52,8 +69,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = [
             (text, list(map(str, row)) if _is_list(row) else str(row)) for text, row in zip(texts, labels, strict=True)
         ]
-        settings = {**(self.settings or {}), "train.seed": self.seed}
-        self.model_ = fit("classify", self.recipe, train=rows, settings=settings, verbose=self.verbose)
+        self._fit("classify", rows)
         self.classes_ = np.array([named[label] for label in self.model_.labels])
         return self
 
@@ -79,7 +95,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class Tagger(BaseEstimator):  # type: ignore[misc]
+class Tagger(_Estimator):
     """A tagger of sentences: lists of words to lists of tags.
 
     >>> sentences, tags = [["a", "cat", "sat"], ["the", "dog", "ran"]] * 12, [["D", "N", "V"]] * 24
@@ -88,22 +104,9 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
     [['D', 'N', 'V']]
     """
 
-    def __init__(
-        self,
-        recipe: str | Path | None = None,
-        settings: Mapping[str, Any] | None = None,
-        seed: int = 1,
-        verbose: bool = False,
-    ) -> None:
-        self.recipe, self.settings, self.seed, self.verbose = recipe, settings, seed, verbose
-
     def fit(self, X: Iterable[Sequence[str]], y: Iterable[Sequence[str]]) -> Self:
         """Train on sentences of words, and a tag for each word."""
-        from elman.tasks import fit
-
-        rows = list(zip(map(list, X), map(list, y), strict=True))
-        settings = {**(self.settings or {}), "train.seed": self.seed}
-        self.model_ = fit("tag", self.recipe, train=rows, settings=settings, verbose=self.verbose)
+        self._fit("tag", list(zip(map(list, X), map(list, y), strict=True)))
         return self
 
     def predict(self, X: Iterable[Sequence[str]]) -> list[list[str]]:
@@ -117,14 +120,22 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         return float(accuracy_score(right, [tag for tags in self.predict(X) for tag in tags]))
 
 
-def _texts(X: Iterable[Any]) -> list[str]:
-    """Texts as a list; a column of a data frame and an array of one column are taken for what they are."""
-    if isinstance(X, str) or not isinstance(X, Iterable):
+def _texts(X: Any) -> list[str]:
+    """Texts as a list; a column, and a data frame or an array of one column, are taken for what they are."""
+    if hasattr(X, "columns"):
+        if len(X.columns) != 1:
+            raise ValueError(f"texts are one column, and there are {len(X.columns)}: {NO_ROWS}")
+        X = X[X.columns[0]]
+    if isinstance(X, str | Mapping) or not isinstance(X, Iterable):
         raise ValueError(f"texts are several: {NO_ROWS}")
     values = X.ravel().tolist() if isinstance(X, np.ndarray) else X.tolist() if hasattr(X, "tolist") else list(X)
     if not all(isinstance(text, str) for text in values):
         raise ValueError(f"texts are strings: {NO_ROWS}")
     return values
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def _is_list(row: Any) -> bool:

@@ -3,6 +3,10 @@
 import re
 from pathlib import Path
 
+import torch
+
+from elman.nn import Recurrent
+
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 NAMED = re.findall(
@@ -43,3 +47,5 @@ def test_the_cell_of_the_example_runs() -> None:
     namespace: dict[str, object] = {}
     exec(code, namespace)
     assert namespace["output"].shape == (7, 2, 10)  # type: ignore[attr-defined]
+    bare = Recurrent(namespace["MGUCell"], 3, 5, bias=False)  # type: ignore[arg-type]
+    assert bare(torch.ones(7, 2, 3))[0].shape == (7, 2, 5)

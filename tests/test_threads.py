@@ -143,12 +143,12 @@ layer = elman.nn.GRU(1, 2048, backend="compiled").requires_grad_(False)
 text = np.zeros((1, 100_000), np.int32)
 numbers = torch.zeros(6000, 1, 1)
 few = layer(numbers[:2])
-tags, places, steps = 100, 600_000, 200_000  # of the tagger; of the way back
+tags, places, steps = 100, 600_000, 200_000  # of the tagger; of the backward pass
 
 def row(size):
     return np.zeros((1, size), np.float32)
 
-def way_back():
+def backward_pass():
     matrix, kept = np.zeros((1024, 1024), np.float32), {name: np.zeros((steps, 1024), np.float32) for name in "abc"}
     direction = {"weight_hh": matrix, "before": kept["a"], "last": row(1024), "d_gates": kept["b"]}
     kernels.native.recurrence(True, "RNN_TANH", 0, 1024, 1024, THREADS, [1] * steps, kept["c"], {}, [direction])
@@ -159,7 +159,7 @@ def tagger():
 
 calls = {
     "layer": lambda: layer(numbers),
-    "way back": way_back,
+    "backward pass": backward_pass,
     "scores": lambda: engine.log_probs(text, text),
     "prompt": lambda: list(engine.generate([[1] * 100_000], length=1)),
     "writing": lambda: list(engine.generate([[1]], length=100_000)),

@@ -4,9 +4,8 @@ python docs/examples/depth.py train depth --train brackets.csv --out runs/depth 
 python docs/examples/depth.py predict runs/depth "(())()"
 """
 
-import json
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -21,12 +20,11 @@ from elman.runtime.quantise import Arrays
 from elman.runtime.weights import Shapes
 from elman.tasks import TASKS
 from elman.tasks.folder import Config
-from elman.tasks.memory import built
 from elman.tasks.model import Model
-from elman.tasks.predict import PredictOptions, heading
-from elman.tasks.sections import DataSection, LayersSection
+from elman.tasks.predict import PredictOptions
+from elman.tasks.sections import DataSection, LayersSection, SizeSection
 from elman.tasks.task import Data, Say, Score, Task, Training
-from elman.train.recipe import BatchSection, Section, TrainSettings
+from elman.train.recipe import Section, TrainSettings
 
 IDS = {"(": 0, ")": 1}
 Run = Training[Record, "DepthModel"]
@@ -42,20 +40,13 @@ class ModelSettings(LayersSection):
     embedding: int = Field(8, ge=1)
 
 
-class BatchSettings(BatchSection):
-    """How texts are put together."""
-
-    chosen: ClassVar[tuple[str, int, int]] = ("size", 32, 8)  # the key; for large data; at least, for small ones
-    size: int | None = Field(None, ge=1, description="texts side by side")
-
-
 class DepthRecipe(Section):
     """Everything that a run depends on."""
 
     task: Literal["depth"] = "depth"
     data: DataSection = DataSection()
     model: ModelSettings = ModelSettings()
-    batch: BatchSettings = BatchSettings()
+    batch: SizeSection = SizeSection()
     train: TrainSettings = TrainSettings()
 
 
@@ -80,13 +71,18 @@ class DepthModel(Model[DepthConfig, None, Any, Encoder]):
 
     def answers(self, records: Sequence[Record | str]) -> list[float]:
         """The depth of each text."""
-        encoded = encode([record if isinstance(record, str) else record.text for record in records])
-        runtime = self._runtime()
-        values = self.by_torch(encoded) if runtime is None else runtime(encoded.data, encoded.lengths)
+        encoded, runtime = encode(records), self._runtime()
+        values = self.scores(encoded) if runtime is None else runtime(encoded.data, encoded.lengths)
         return [round(value, 4) for value in values[:, 0].tolist()]
 
-    def by_torch(self, encoded: Ragged) -> np.ndarray[Any, Any]:
-        """What the network says (B x 1)."""
+    def scores(self, encoded: Ragged) -> np.ndarray:
+        """What the network says (B x 1), for reports.
+
+        By PyTorch, whose last digit does not depend on how many threads there are; but in int8 where the model is so.
+        """
+        runtime = None if self.int8 is None else self._runtime()
+        if runtime is not None:
+            return runtime(encoded.data, encoded.lengths)
         import torch
 
         from elman.nn.inputs import Inputs
@@ -102,7 +98,7 @@ class DepthModel(Model[DepthConfig, None, Any, Encoder]):
 
     def written(self, record: Record, answer: float, options: PredictOptions) -> Iterator[str]:
         if options.as_json:
-            yield json.dumps({**heading(record.where, record.text, record.fields), "depth": answer})
+            yield options.to_json(record.where, record.fields, {"text": record.text, "depth": answer})
         else:
             yield f"{answer:.2f}"
 
@@ -146,8 +142,9 @@ class Depth(Task[Record, DepthModel]):
     name = "depth"
     about = "Train a model that says how deep brackets nest."
     records, unit, counted = "texts", "texts", "texts"
+    nats = False  # the loss is a squared error
     Recipe, Model = DepthRecipe, DepthModel
-    metrics = (Metric("error", "mean error", lower_is_better=True, digits=3), Metric("exact", percent=True))
+    metrics = (Metric("mean_error", "mean error", lower_is_better=True, digits=3), Metric("exact", percent=True))
     headlines = metrics[:1]
 
     def reader(self, data: DataSection) -> RecordReader:
@@ -157,18 +154,11 @@ class Depth(Task[Record, DepthModel]):
         return record.text, record.label
 
     def examples(self, recipe: DepthRecipe, data: Data[Record], vocabulary: None) -> Ragged:
-        data.facts["depths"] = depths(data.train)
-        return encode([record.text for record in data.train])
+        return encode(data.train)
 
-    def lengths(self, examples: Ragged) -> np.ndarray[Any, Any]:
-        return examples.lengths
-
-    def make(self, recipe: DepthRecipe, data: Data[Record], vocabulary: None, examples: Ragged) -> DepthModel:
-        config = DepthConfig.new(self.name, recipe, model=recipe.model)
-        return DepthModel(config, None, built(lambda: DepthModel.build(config, None), recipe.model))
-
-    def batch(self, run: Run, rows: np.ndarray[Any, Any]) -> Any:
-        return run.examples.take(rows), run.data.facts["depths"][rows]
+    def batch(self, run: Run, rows: np.ndarray) -> Any:
+        truth = run.once("depths", lambda: depths(run.data.train))
+        return run.examples.take(rows), truth[rows]
 
     def loss(self, run: Run, batch: Any, state: Any) -> Any:
         import torch
@@ -180,32 +170,29 @@ class Depth(Task[Record, DepthModel]):
         encoded, truth = batch
         return Loss(mse_loss(run.network(Inputs.of(encoded))[:, 0], torch.from_numpy(truth)), len(truth))
 
-    def watch(self, run: Run) -> dict[str, float]:
-        scores = self.score(run.model, run.data.dev, run.recipe, ())
-        return {"loss": scores["loss"], "error": scores["error"]}
-
     def score(self, model: DepthModel, records: Sequence[Record], recipe: Any, train: Any) -> dict[str, Any]:
-        encoded, truth = encode([record.text for record in records]), depths(records)
-        guesses = model.by_torch(encoded)[:, 0]
+        guesses, truth = model.scores(encode(records))[:, 0], depths(records)
         return {"loss": float(np.mean((guesses - truth) ** 2)), **errors(guesses, truth)}
 
     def baselines(self, model: DepthModel, train: Sequence[Record], recipe: Any, say: Say) -> dict[str, Score]:
         if not train:
             return {}
-        usual = np.median(depths(train))
-        return {"always the median": lambda records: errors(np.full(len(records), usual), depths(records))}
+        median = np.median(depths(train))
+        return {"always the median": lambda records: errors(np.full(len(records), median), depths(records))}
 
 
-def encode(texts: Sequence[str]) -> Ragged:
+def encode(records: Sequence[Record | str]) -> Ragged:
     """Texts as ids of brackets; anything else is left out."""
-    rows = [[IDS[character] for character in text if character in IDS] for text in texts]
-    for text, row in zip(texts, rows, strict=True):
-        if not row:
-            raise UserError(f"there is no bracket in {text!r}: give texts of ( and )")
-    return Ragged.of([np.array(row, np.int64) for row in rows])
+    rows = []
+    for record in records:
+        text, where = (record, repr(record)) if isinstance(record, str) else (record.text, record.where)
+        rows.append(np.array([IDS[character] for character in text if character in IDS], np.int64))
+        if not len(rows[-1]):
+            raise UserError(f"there is no bracket in {where}: give texts of ( and )")
+    return Ragged.of(rows)
 
 
-def depths(records: Sequence[Record]) -> np.ndarray[Any, Any]:
+def depths(records: Sequence[Record]) -> np.ndarray:
     """The right answers."""
     for record in records:
         if record.label is None or not record.label.isdecimal():
@@ -213,10 +200,10 @@ def depths(records: Sequence[Record]) -> np.ndarray[Any, Any]:
     return np.array([int(str(record.label)) for record in records], np.float32)
 
 
-def errors(guesses: np.ndarray[Any, Any], truth: np.ndarray[Any, Any]) -> dict[str, Any]:
+def errors(guesses: np.ndarray, truth: np.ndarray) -> dict[str, Any]:
     """What guesses scored, whoever made them."""
     exact = np.rint(guesses) == truth
-    return {"texts": len(truth), "error": float(np.abs(guesses - truth).mean()), "exact": float(exact.mean())}
+    return {"texts": len(truth), "mean_error": float(np.abs(guesses - truth).mean()), "exact": float(exact.mean())}
 
 
 TASKS["depth"] = Depth()

@@ -97,7 +97,7 @@ class CharacterNgrams:
 
 
 class MultilabelCharacterNgrams:
-    """The same for texts with any number of labels each: one yes or no for each label.
+    """Logistic regressions on character n-grams for texts with any number of labels: one yes or no for each label.
 
     >>> MultilabelCharacterNgrams.fit(["one"], [set()])
     Traceback (most recent call last):

@@ -3,8 +3,4 @@
 from elman.batches.ids import line_ids, stream_ids
 from elman.batches.stream import IdStream
 
-__all__ = [
-    "IdStream",
-    "line_ids",
-    "stream_ids",
-]
+__all__ = ["IdStream", "line_ids", "stream_ids"]

@@ -34,7 +34,7 @@ class MadeUpWords:
         self.share = share
 
     def __call__(self, sentence: Sentence) -> Sentence:
-        """The same sentence with some of its words made up."""
+        """A sentence with some of its words made up."""
         draws = np.random.random((len(sentence.tokens), 3)).tolist()
         tokens = [
             self._word(token, tag, *draw[1:]) if draw[0] < self.share and token.isalpha() else token
@@ -66,7 +66,7 @@ class SwappedSpans:
         self.scheme, self.share = scheme, share
 
     def __call__(self, sentence: Sentence) -> Sentence:
-        """The same sentence with some of its spans exchanged."""
+        """A sentence with some of its spans exchanged."""
         tokens: list[str] = []
         spans: list[Span] = []
         done = 0

@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from elman.errors import UserError
 from elman.files import Stored
 from elman.ragged import Ints, Ragged
+from elman.records.places import source_of
 from elman.records.series import Series
 
 Floats = NDArray[np.float64]
@@ -38,6 +39,9 @@ class Windows:
 
     def __len__(self) -> int:
         return len(self.inputs)
+
+    def __repr__(self) -> str:
+        return f"of {len(self)} windows"
 
     @property
     def lengths(self) -> Ints:
@@ -84,8 +88,15 @@ class Frame(Stored):
     context: int = Field(ge=1)
     """Steps that a forecast looks back."""
     season: int = Field(1, ge=1)
-    naive: dict[str, tuple[float, ...]] = Field(min_length=1)
+    naive: dict[str, tuple[Annotated[float, Field(gt=0)], ...]] = Field(min_length=1)
     """By the name of each series, the mean error of the seasonal value in each column."""
+
+    @model_validator(mode="after")
+    def _one_error_for_each_column(self) -> "Frame":
+        columns = self.channels if self.label is None else 1
+        if any(len(errors) != columns for errors in self.naive.values()):
+            raise ValueError(f"frame.naive has {columns} numbers for each series")
+        return self
 
     @classmethod
     def fit(cls, train: Sequence[Series], horizon: int, context: int = 0, season: int = 0) -> "Frame":
@@ -173,7 +184,13 @@ class Frame(Stored):
         others_naive = np.mean(list(self.naive.values()), axis=0)  # for series that were not there in training
         naive = np.array([self.naive.get(one.name, others_naive) for one, _ in places])[:, None]
         numbers = np.array(channels, np.float32)
-        return Windows(Ragged.of(inputs), numbers, offset, scale, targets.astype(np.float32), naive)
+        made = Windows(Ragged.of(inputs), numbers, offset, scale, targets.astype(np.float32), naive)
+        if not (np.isfinite(made.inputs.data).all() and np.isfinite(made.targets).all()):
+            raise UserError(
+                f"{source_of(places[0][0].where)} has numbers that are too far from those before them to be learnt: "
+                "mend them, or name other columns with -s data.target=NAME (elman predict: --column NAME)"
+            )
+        return made
 
     def _check(self, one: Series) -> None:
         found, beside = one.values.shape[1], one.covariates.shape[1]

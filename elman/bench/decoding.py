@@ -4,14 +4,13 @@ JoeyNMT, the course and Elman's "luong-feeding" are the same network with the sa
 before they are timed. All write the same number of ids for every sentence: none may end before.
 """
 
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, cast, get_args
 
 from elman.bench import machine
 from elman.bench.course import CourseTranslator
 from elman.bench.joey import MODULES, Joey
-from elman.bench.machine import Work, interleave
+from elman.bench.machine import Follow, Work, interleave
 from elman.bench.translators import Elman, Pairs, Peer, Sizes
 from elman.errors import RunError
 from elman.nn.decoder import Kind
@@ -55,7 +54,7 @@ class Row:
 
     def ratio(self, who: str, peer: str) -> float | None:
         """How many times faster one is than the other; None where one of them was not measured."""
-        return self.speeds[who] / self.speeds[peer] if who in self.speeds and peer in self.speeds else None
+        return machine.ratio(self.speeds, who, peer)
 
 
 @dataclass(frozen=True)
@@ -98,16 +97,12 @@ class Report:
         }
 
 
-Follow = Callable[[Iterator[Row], int], Iterable[Row]]
-"""Sees each row as it is measured, and is told how many there will be."""
-
-
 def run(
     *,
     quick: bool = False,
     seconds: float | None = None,
     threads: int | None = None,
-    follow: Follow = lambda rows, total: rows,
+    follow: Follow | None = None,
 ) -> Report:
     """Measure every case (where quick, a beam of 5 only and no training), `seconds` on each (5; 1 where quick)."""
     machine.need_kernels()
@@ -117,16 +112,12 @@ def run(
         peak = machine.matmul_gflops(min(budget, 1.0))
         peers = peers_here()
         check(peers)
-        rows = list(follow((measure(case, peers, budget) for case in chosen), len(chosen)))
+        rows = machine.all_rows(chosen, lambda case: measure(case, peers, budget), follow)
         return Report(machine.facts(), max(peak, machine.matmul_gflops(min(budget, 1.0))), rows, skipped())
 
 
 def cases(*, quick: bool = False) -> list[Case]:
-    """What is measured.
-
-    >>> len(cases()), len(cases(quick=True))
-    (5, 2)
-    """
+    """What is measured."""
     found = [Case("translating", beam, batch) for beam in ((5,) if quick else (1, 5)) for batch in (1, 64)]
     return found if quick else [*found, Case("training", 1, TRAINED)]
 
@@ -145,7 +136,7 @@ def peers_here() -> dict[str, Peer]:
 
 
 def check(peers: dict[str, Peer]) -> None:
-    """RunError where those that are the same network do not expect the same of a batch."""
+    """RunError where peers with the same weights differ in their loss on the same pairs."""
     pairs = Pairs.of(3, SIZES.vocabulary)
     losses = {who: peer.learning(pairs)() for who, peer in peers.items() if who not in OURS or who == SAME}
     for who, loss in losses.items():

@@ -6,7 +6,7 @@ Every row is one layer on one batch, theirs and ours by turns in the same proces
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
@@ -19,7 +19,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 import elman.nn as ours
 from elman.bench import machine
-from elman.bench.machine import Work, interleave
+from elman.bench.machine import Follow, Work, interleave
 from elman.errors import RunError, UserError, nearest
 
 LAYERS: dict[str, tuple[Callable[..., nn.RNNBase], Callable[..., nn.RNNBase], int]] = {
@@ -65,7 +65,7 @@ class Case:
 
     @property
     def flops(self) -> int:
-        """2 N G H (I + H) a direction, and twice as much again for the way back."""
+        """2 N G H (I + H) a direction, and twice as much again for the backward pass."""
         forward = 2 * self.real_steps * LAYERS[self.cell][2] * self.hidden * 2 * self.hidden * self.directions
         return 3 * forward if self.backward else forward
 
@@ -139,17 +139,13 @@ class Report:
         }
 
 
-Follow = Callable[[Iterator[Row], int], Iterable[Row]]
-"""Sees each row as it is measured, and is told how many there will be."""
-
-
 def run(
     cells: Sequence[str] = (),
     *,
     quick: bool = False,
     seconds: float | None = None,
     threads: int | None = None,
-    follow: Follow = lambda rows, total: rows,
+    follow: Follow | None = None,
 ) -> Report:
     """Measure every case of the cells (all three where none is named), `seconds` on each (1; 0.2 where quick)."""
     machine.need_kernels()
@@ -157,7 +153,7 @@ def run(
     budget = seconds if seconds is not None else 0.2 if quick else 1.0
     with machine.using_threads(threads):
         peak = machine.matmul_gflops(budget)
-        rows = list(follow((measure(case, budget) for case in chosen), len(chosen)))
+        rows = machine.all_rows(chosen, lambda case: measure(case, budget), follow)
         product = product_between_calls(budget)
         return Report(machine.facts(), max(peak, machine.matmul_gflops(budget)), rows, product, skipped())
 
@@ -186,7 +182,7 @@ def skipped() -> list[str]:
 
 
 def measure(case: Case, seconds: float) -> Row:
-    """Time one case, theirs and ours by turns."""
+    """Time one case: PyTorch's layer, Elman's, and JAX where it is there, in turn. RunError where outputs differ."""
     batch = Batch.of(case)
     theirs, compiled = batch.layers()
     works = {"torch": batch.work(theirs), "elman": batch.work(compiled)}
@@ -249,7 +245,7 @@ class Batch:
 
 
 class JaxLayer:
-    """The same layer as one would write it in JAX: the input projected at once, a scan over the steps.
+    """A layer of PyTorch's as one would write it in JAX: the input projected at once, a scan over the steps.
 
     There is no packed batch in JAX: every row is run to the end, and keeps its state where it is padding.
     """

@@ -4,7 +4,7 @@ import math
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -17,6 +17,8 @@ from elman import __version__, kernels
 from elman.errors import UserError
 
 Work = Callable[[], object]
+Follow = Callable[[Iterator[Any], int], Iterable[Any]]
+"""Sees each row as it is measured, and is told how many there will be."""
 
 PRODUCT_SIZE = 2048
 """Rows and columns of the product that the peak is measured with."""
@@ -48,6 +50,25 @@ def interleave(works: Sequence[Work], seconds: float, rounds: int = 3) -> list[f
             best[place] = min(best[place], time.perf_counter() - start)
         done += 1
     return best
+
+
+def all_rows(cases: Sequence[Any], measure: Callable[[Any], Any], follow: Follow | None) -> list[Any]:
+    """What is measured for each case, one after the other.
+
+    >>> all_rows([1, 2], lambda case: -case, follow=None)
+    [-1, -2]
+    """
+    rows = map(measure, cases)
+    return list(rows if follow is None else follow(rows, len(cases)))
+
+
+def ratio(speeds: Mapping[str, float], who: str, peer: str) -> float | None:
+    """How many times faster one is than the other; None where one of them was not measured.
+
+    >>> ratio({"elman": 6.0, "torch": 2.0}, "elman", "torch"), ratio({"elman": 6.0}, "elman", "torch")
+    (3.0, None)
+    """
+    return speeds[who] / speeds[peer] if who in speeds and peer in speeds else None
 
 
 @contextmanager
@@ -146,11 +167,7 @@ def processor() -> str:
 
 
 def cores() -> int:
-    """How many cores this process may use.
-
-    >>> cores() >= 1
-    True
-    """
+    """How many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):  # Linux
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -162,7 +179,7 @@ def facts() -> dict[str, Any]:
     >>> sorted(facts())
     ['cores', 'instruction_set', 'processor', 'system', 'threads', 'versions']
     """
-    packages = {name: installed(name) for name in ("torch", "numpy", "jax", "onnx", "onnxruntime", "joeynmt")}
+    packages = {name: installed(name) for name in ("torch", "numpy", "jax", "onnx", "onnxruntime", "joeynmt", "flair")}
     return {
         "processor": processor(),
         "cores": cores(),

@@ -6,7 +6,7 @@ Elman and plain PyTorch run the same network with the same weights; flair has on
 import logging
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib import import_module
@@ -17,6 +17,7 @@ import torch
 
 from elman.baselines.lexicon import MostFrequentTag
 from elman.bench import machine
+from elman.bench.machine import Follow
 from elman.bench.plain import PlainClassifier, PlainTagger
 from elman.errors import RunError
 from elman.tasks.classify import ClassifierConfig, ClassifyRecipe, TextClassifier
@@ -90,7 +91,7 @@ class Speed:
     median: float
     """Seconds for one sentence of `LENGTH` words."""
     p99: float
-    """The same for the slowest of a hundred."""
+    """Seconds for the slowest sentence of a hundred."""
     texts_per_second: float
     """Of many sentences that are given together."""
     tokens_per_second: float
@@ -133,23 +134,19 @@ class Report:
         return {"machine": self.facts, "words": LENGTH, "rows": rows, "skipped": self.skipped}
 
 
-Follow = Callable[[Iterator[Row], int], Iterable[Row]]
-"""Sees each row as it is measured, and is told how many there will be."""
-
-
 def run(
     *,
     quick: bool = False,
     seconds: float | None = None,
     threads: int | None = None,
-    follow: Follow = lambda rows, total: rows,
+    follow: Follow | None = None,
 ) -> Report:
     """Measure every case (where quick, one tagger and fewer sentences), `seconds` on each (8; 2 where quick)."""
     machine.need_kernels()
     chosen = cases(quick=quick)
     budget = seconds if seconds is not None else 2.0 if quick else 8.0
     with machine.using_threads(threads):
-        rows = list(follow((measure(case, budget, 200 if quick else 1000) for case in chosen), len(chosen)))
+        rows = machine.all_rows(chosen, lambda case: measure(case, budget, 200 if quick else 1000), follow)
         return Report(machine.facts(), rows, skipped())
 
 
@@ -207,10 +204,7 @@ def measure(case: Case, seconds: float, count: int) -> Row:
         took = [call.seconds for call in single]
         best = min(many, key=lambda call: call.seconds / call.tokens)
         speeds[name] = Speed(
-            float(np.median(took)),
-            float(np.percentile(took, 99)),
-            count / best.seconds,
-            best.tokens / best.seconds,
+            float(np.median(took)), float(np.percentile(took, 99)), count / best.seconds, best.tokens / best.seconds
         )
     return Row(case, speeds)
 

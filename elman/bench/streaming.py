@@ -4,7 +4,7 @@ All of them run the same network (embedding, LSTM, softmax) and draw the next ch
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from itertools import product
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from elman.bench import machine
-from elman.bench.machine import interleave
+from elman.bench.machine import Follow, interleave
 from elman.nn.language import LanguageNetwork
 from elman.nn.recurrent import Recurrent
 from elman.nn.softmax import ChunkedSoftmax
@@ -82,8 +82,7 @@ class Row:
 
     def ratio(self, who: str, peer: str) -> float | None:
         """How many times faster one is than the other; None where one of them was not measured."""
-        speeds = self.tokens_per_second
-        return speeds[who] / speeds[peer] if who in speeds and peer in speeds else None
+        return machine.ratio(self.tokens_per_second, who, peer)
 
 
 @dataclass(frozen=True)
@@ -114,32 +113,24 @@ def _record(row: Row) -> dict[str, Any]:
     }
 
 
-Follow = Callable[[Iterator[Row], int], Iterable[Row]]
-"""Sees each row as it is measured, and is told how many there will be."""
-
-
 def run(
     *,
     quick: bool = False,
     seconds: float | None = None,
     threads: int | None = None,
-    follow: Follow = lambda rows, total: rows,
+    follow: Follow | None = None,
 ) -> Report:
     """Measure every case (where quick, one stream and hidden 128 and 512), `seconds` on each (3; 0.5 where quick)."""
     machine.need_kernels()
     chosen = cases(quick=quick)
     budget = seconds if seconds is not None else 0.5 if quick else 3.0
     with machine.using_threads(threads), torch.inference_mode():
-        rows = list(follow((measure(case, budget) for case in chosen), len(chosen)))
+        rows = machine.all_rows(chosen, lambda case: measure(case, budget), follow)
         return Report(machine.facts(), rows, skipped())
 
 
 def cases(*, quick: bool = False) -> list[Case]:
-    """What is measured.
-
-    >>> len(cases()), len(cases(quick=True))
-    (12, 2)
-    """
+    """What is measured."""
     found = product(HIDDEN[::2], LAYERS[:1], STREAMS[:1]) if quick else product(HIDDEN, LAYERS, STREAMS)
     return [Case(hidden, layers, streams) for hidden, layers, streams in found]
 
@@ -245,12 +236,10 @@ class CellLoop(LSTMLoop):
                 getattr(cell, name).data.copy_(weight)
 
     def start(self, streams: int) -> tuple[Tensor, State]:
-        """Ids and state of texts of which nothing was read yet."""
         ids, (h, c) = super().start(streams)
         return ids, [(h[0], c[0]) for _ in self.cells]
 
     def step(self, ids: Tensor, state: State) -> tuple[Tensor, State]:
-        """The logits after one more id a text."""
         x, after = self.embedding(ids), []  # B x H
         for cell, old in zip(self.cells, state, strict=True):
             new = cell(x, old)

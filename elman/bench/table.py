@@ -10,8 +10,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from elman.bench import decoding, layers, prediction, streaming
+from elman.train.progress import PLAIN_SECONDS
 
-PLAIN_SECONDS = 10.0  # off a terminal, at most one line in so many seconds
+PEAK = "\nThe peak, a large product of PyTorch's: {:.0f} GFLOP/s."
 Item = TypeVar("Item")
 
 
@@ -91,9 +92,7 @@ def show_layers(report: layers.Report, console: Console) -> None:
         more = [f"{against_jax[group]:.2f}"] if jax else []
         means.rows.append([_pass(backward), _layout(packed), cell, str(directions), f"{mean:.2f}", *more])
     means.show(console, "Geometric means over the shapes")
-    _say(console, f"\nThe peak, a large product of PyTorch's: {report.peak:.0f} GFLOP/s.")
-    for line in report.skipped:
-        _say(console, line)
+    _say(console, PEAK.format(report.peak), *report.skipped)
     product = Grid(["a product of PyTorch's", "best µs", "median µs"])
     whose = {"alone": "alone", "torch": "after torch.nn.GRU", "elman": "after elman.nn.GRU"}
     for kind, found in report.product.items():
@@ -103,18 +102,8 @@ def show_layers(report: layers.Report, console: Console) -> None:
 
 def show_streaming(report: streaming.Report, console: Console) -> None:
     """A row for each writer of each model, and who could not be asked."""
-    headings = [
-        "writer",
-        "hidden",
-        "layers",
-        "streams",
-        "tokens/s",
-        "µs a token",
-        "x nn.LSTM",
-        "x ONNX",
-        "of bandwidth",
-    ]
-    grid = Grid(headings)
+    headings = ["writer", "hidden", "layers", "streams", "tokens/s", "µs a token", "x nn.LSTM", "x ONNX"]
+    grid = Grid([*headings, "of bandwidth"])
     for row in report.rows:
         for who, speed in row.tokens_per_second.items():
             share = row.of_bandwidth.get(who)
@@ -127,8 +116,7 @@ def show_streaming(report: streaming.Report, console: Console) -> None:
                 ]
             )
     grid.show(console, f"Streaming, {_where(report.facts)}")
-    for line in report.skipped:
-        _say(console, line)
+    _say(console, *report.skipped)
 
 
 def show_prediction(report: prediction.Report, console: Console) -> None:
@@ -147,8 +135,7 @@ def show_prediction(report: prediction.Report, console: Console) -> None:
             )
     title = f"Prediction: one sentence of {prediction.LENGTH} words, and many together"
     grid.show(console, f"{title}, {_where(report.facts)}")
-    for line in report.skipped:
-        _say(console, line)
+    _say(console, *report.skipped)
 
 
 def show_decoding(report: decoding.Report, console: Console) -> None:
@@ -172,9 +159,7 @@ def show_decoding(report: decoding.Report, console: Console) -> None:
                 ]
             )
     grid.show(console, f"Translators, {_where(report.facts)}")
-    _say(console, f"\nThe peak, a large product of PyTorch's: {report.peak:.0f} GFLOP/s.")
-    for line in report.skipped:
-        _say(console, line)
+    _say(console, PEAK.format(report.peak), *report.skipped)
 
 
 def _where(facts: dict[str, object]) -> str:
@@ -194,5 +179,6 @@ def _times(ratio: float | None) -> str:
     return "" if ratio is None else f"{ratio:.1f}"
 
 
-def _say(console: Console, line: str) -> None:
-    console.print(line, markup=False, highlight=False, soft_wrap=True)
+def _say(console: Console, *lines: str) -> None:
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)

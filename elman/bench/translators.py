@@ -62,7 +62,7 @@ class Sizes:
         return network
 
     def flops(self, kind: Kind, pairs: "Pairs") -> int:
-        """Operations of the products of one training step: those forward, and twice as many on the way back."""
+        """Operations of the products of one training step: the backward pass has twice as many as the forward pass."""
         E, H, S = self.embedding, self.hidden, pairs.lengths.astype(int)  # B
         T = np.array([len(target) + 1 for target in pairs.targets])  # B
         fed = {"bahdanau": 2 * H, "luong-feeding": H}.get(kind, 0)

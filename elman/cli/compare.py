@@ -8,11 +8,6 @@ from elman.cli.data import DATA_DIR
 from elman.cli.streams import unheard
 
 
-def add_to(app: typer.Typer) -> None:
-    """Put the command in its place."""
-    app.command("compare")(compare)
-
-
 @unheard()
 def compare(
     recipe: str = typer.Argument(..., help="A recipe's file, or the name of one that comes with Elman."),

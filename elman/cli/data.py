@@ -10,7 +10,7 @@ from rich.table import Table
 
 from elman.errors import UserError
 
-data_app = typer.Typer(help="Built-in and downloadable corpora.", no_args_is_help=True)
+app = typer.Typer(help="Built-in and downloadable corpora.", no_args_is_help=True)
 
 
 def _check_folder(folder: Path | None) -> Path | None:
@@ -23,27 +23,24 @@ NAME = typer.Argument(..., help="A name that `elman data list` shows.")
 DATA_DIR = typer.Option(None, "--data-dir", callback=_check_folder, help="A folder with corpora, looked in first.")
 
 
-def add_to(app: typer.Typer) -> None:
-    """Put the command in its place."""
-    app.add_typer(data_app, name="data")
-
-
-@data_app.command("list")
+@app.command("list")
 def list_corpora(data_dir: Path | None = DATA_DIR) -> None:
     """Every corpus, and whether it is on this machine."""
+    from rich.markup import escape
+
     from elman.cli.streams import console
-    from elman.corpora.catalogue import is_here
-    from elman.corpora.entries import CATALOGUE
+    from elman.corpora.catalogue import CATALOGUE, is_here
+    from elman.generated.builtin import how_to_have
 
     table = Table("name", "what", "for", "licence", "here", box=None, header_style="bold")
     for entry in CATALOGUE.values():
-        missing = "to be fetched" if entry.files else r"pip install elman\[demo]"  # \[ is no mark-up
+        missing = "to be fetched" if entry.files else escape(how_to_have(entry.name))
         here = "yes" if is_here(entry, data_dir) else missing
         table.add_row(entry.name, entry.description, ", ".join(entry.tasks), entry.licence, here)
     console().print(table)
 
 
-@data_app.command("info")
+@app.command("info")
 def show_info(
     name: str = NAME, data_dir: Path | None = DATA_DIR, as_json: bool = typer.Option(False, "--json")
 ) -> None:
@@ -63,7 +60,7 @@ def show_info(
         typer.echo(f"{split:12} {shown}{f' ({sizes})' if sizes else ''}")
 
 
-@data_app.command("get")
+@app.command("get")
 def get(name: str = NAME, data_dir: Path | None = DATA_DIR) -> None:
     """Have a corpus on this machine: find it, or download and check it."""
     from elman.corpora.catalogue import locate
@@ -76,7 +73,7 @@ def get(name: str = NAME, data_dir: Path | None = DATA_DIR) -> None:
             typer.echo(f"{split}\t{path}")
 
 
-@data_app.command("export")
+@app.command("export")
 def export(name: str = NAME, out: Path = typer.Option(..., "--out", "-o"), data_dir: Path | None = DATA_DIR) -> None:
     """Copy a corpus' files into a folder."""
     from elman.corpora import catalogue

@@ -16,11 +16,6 @@ NAMES = ("Kowalczyk", "Yamamoto", "Papadopoulos", "Fernández", "Lindqvist", "Ko
 DATES = ("lundi 16 novembre 2026", "3 March 1999", "2007년 5월 21일", "24 de diciembre de 1985", "7. helmikuuta 2031")
 
 
-def add_to(app: typer.Typer) -> None:
-    """Put the command in its place."""
-    app.command("demo")(demo)
-
-
 @unheard()
 def demo(
     out: Path = typer.Option(Path("runs/demo"), "--out", "-o", help="The run's folder; written anew each time."),
@@ -74,7 +69,7 @@ def sort_surnames(out: Path, settings: list[str] | None = None) -> None:
 
 def translate_dates(out: Path, settings: list[str] | None = None) -> None:
     """A translator of dates into ISO form, and where it looks."""
-    from elman.inspect import draw_alignment
+    from elman.draw.alignment import draw_alignment
     from elman.tasks import fit
 
     typer.echo("\nA translator learns to read dates in the wording of 59 languages and regions.\n")

@@ -20,11 +20,6 @@ LEAST_DIGITS = 4
 """Float32 has seven; sums in another order lose one or two."""
 
 
-def add_to(app: typer.Typer) -> None:
-    """Put the command in its place."""
-    app.command("doctor")(doctor)
-
-
 def doctor(as_json: bool = typer.Option(False, "--json", help="The same as JSON.")) -> None:
     """Say what this machine has: versions, processor, compiled kernels, extras, cache."""
     from elman.errors import RunError

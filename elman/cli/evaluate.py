@@ -18,11 +18,6 @@ SETTINGS = typer.Option(
 )
 
 
-def add_to(app: typer.Typer) -> None:
-    """Put the command in its place."""
-    app.command("evaluate")(evaluate)
-
-
 def evaluate(
     model: Path = typer.Argument(..., help="A model folder."),
     data: list[Path] = typer.Argument(..., help="Files or folders, each scored on its own."),

@@ -1,47 +1,131 @@
-"""`elman explain`: what a model looked at, as a picture or as figures."""
+"""`elman explain`: a view of what a model does with a text, in the terminal, as a page, as data or as a picture."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import typer
 
+from elman.cli.options import as_numbers, task_named, those_given, with_options
 from elman.errors import UserError
 
+MOST = 1000
+"""Texts at most: what is drawn is for eyes."""
+COLUMNS = 8
+"""Texts that are drawn side by side at most."""
 
-def add_to(app: typer.Typer) -> None:
-    """Put the command in its place."""
-    app.command("explain")(explain)
+
+def _view_named(args: Sequence[str]) -> str | None:
+    """The view that is asked for."""
+    for number, argument in enumerate(args):
+        if argument in ("--view", "-v") and number + 1 < len(args):
+            return args[number + 1]
+        if argument.startswith("--view="):
+            return argument.removeprefix("--view=")
+    return "faithfulness" if "--faithfulness" in args else None
+
+
+def _views() -> tuple[Any, ...]:
+    from elman.inspect import VIEWS
+
+    return VIEWS
+
+
+def _fields(views: Sequence[Any] | None = None) -> dict[str, Any]:
+    """Every key that some views have, or that any has; of those of one name that of the first view."""
+    several = _views() if views is None else views
+    return {name: field for view in reversed(several) for name, field in view.Options.model_fields.items()}
+
+
+def add_to(app: typer.Typer, line: Sequence[str] | None = None) -> None:
+    """Put the command in its place, with the options of all views, or with those of the views that a line may mean."""
+    if line is None:
+        command = with_options(explain, _fields())
+    else:
+        task, view = task_named(line), _view_named(line)
+        here = [one for one in _views() if task in one.tasks and view in (None, one.name)]
+        command = with_options(explain, _fields(here), line, _fields)
+    app.command("explain")(command)
 
 
 def explain(
-    model: Path = typer.Argument(..., help="The folder of a translator."),
-    text: str = typer.Argument(..., help="A text to translate."),
-    out: Path = typer.Option(..., "--out", "-o", help="A .png with the alignment, or a .json with its weights."),
-    target: str | None = typer.Option(None, "--target", help="Align with this text in place of the model's own."),
+    model: Path = typer.Argument(..., help="A model's folder; with --help, the options of its views are shown too."),
+    texts: list[str] = typer.Argument(None, help="Texts, or files of them; - is standard input."),
+    view: str | None = typer.Option(None, "--view", "-v", help="What to look at; a name that is wrong shows them all."),
+    out: Path | None = typer.Option(None, "--out", "-o", help="A page (.html), the data (.json), a .png or .svg."),
+    data: Path | None = typer.Option(None, "--data", help="A file of records, read as those that it learned from."),
+    faithfulness: bool = typer.Option(False, "--faithfulness", help="As --view faithfulness: which method to trust."),
+    encoding: str = typer.Option("utf-8", "--encoding", help="Of files and of standard input."),
+    **given: Any,
 ) -> None:
-    """Show where a translator looks while it writes."""
-    from elman.inspect import draw_alignment
-    from elman.tasks import Translator, load
+    """Show what a model does with a text: ranks, saliency, alignments, hidden states and more."""
+    from elman.draw.output import check_format
+    from elman.inspect.explain import explain, find_view
+    from elman.tasks import load
 
-    if out.suffix.lower() not in (".png", ".json"):
-        raise UserError(f"{out} should end in .png for a picture or .json for the weights")
-    found = load(model)
-    if not isinstance(found, Translator):
-        raise UserError(f"{model} is no translator: where other models look cannot be shown yet")
-    seen = found.predict(text, alignments=True) if target is None else found.align(text, target)
-    assert seen.weights is not None
-    if out.suffix.lower() == ".png":
-        draw_alignment(seen.weights, seen.source_tokens, seen.target_tokens, out)
-    else:
-        from elman.files import write_json
-
-        write_json(
-            out,
-            {
-                "source": text,
-                "translation": seen.text,
-                "source_tokens": seen.source_tokens,
-                "target_tokens": seen.target_tokens,
-                "weights": seen.weights.round(6).tolist(),
-            },
+    if out is not None:
+        check_format(out)
+    if faithfulness and view not in (None, "faithfulness"):
+        raise UserError(f"--faithfulness is a view of its own: leave out --view {view}")
+    loaded = load(model)
+    found = find_view(loaded, "faithfulness" if faithfulness else view)
+    asked = _asked(given, found, model)
+    several = _texts(loaded, texts or [], data, encoding)
+    if not found.joint and len(several) > COLUMNS and (out is None or out.suffix.lower() != ".json"):
+        raise UserError(
+            f"{len(several)} texts cannot be drawn side by side: give at most {COLUMNS}, or write --out NAME.json"
         )
-    typer.echo(f"{seen.text}\nthe alignment is in {out}")
+    explanation = explain(loaded, several, found.name, **asked)
+    if out is not None:
+        explanation.save(out)
+        typer.echo(f"{found.name} of {len(several)} text{'s' if len(several) != 1 else ''} is in {out}")
+        return
+    from rich.console import Console
+
+    from elman.draw.terminal import print_page
+
+    print_page(explanation.page(), Console())
+
+
+def _asked(given: dict[str, Any], view: Any, model: Path) -> dict[str, Any]:
+    """What is asked of the view; an option of another one is refused."""
+    asked, fields = those_given(given), view.Options.model_fields
+    for name in asked:
+        if name not in fields:
+            owners = dict.fromkeys(other.name for other in _views() if name in other.Options.model_fields)
+            raise UserError(
+                f"--{name.replace('_', '-')} is an option of the view{'s' * (len(owners) > 1)} {', '.join(owners)}, "
+                f"and not of '{view.name}': leave it out, or ask for another with --view"
+            )
+    return as_numbers(asked, fields)
+
+
+def _texts(model: Any, named: Sequence[str], data: Path | None, encoding: str) -> list[str]:
+    """The texts to explain: those on the command line, of files and of standard input, and of records."""
+    from elman.records.lines import BadLines
+    from elman.tasks import TASKS
+    from elman.tasks.predict import PredictOptions, inputs
+
+    if not named and data is None:
+        named = ["-"]
+    found: list[str] = []
+    for source in inputs(named, encoding):
+        lines = list(source.lines(BadLines()))
+        whole = "\n".join(lines) if TASKS[model.task].command == "generate" else None
+        found += [whole] if whole is not None else [line for line in lines if line.strip()]
+    if data is not None:
+        for source in inputs([str(data)], encoding):
+            records = model.read(source.lines(BadLines()), PredictOptions(where=source.where))
+            found += [text_of(record) for record in records]
+    if len(found) > MOST:
+        raise UserError(f"{len(found):,} texts are more than can be explained at a time: give at most {MOST:,}")
+    return found
+
+
+def text_of(record: Any) -> str:
+    """The text of a record of whatever task."""
+    record = record[0] if isinstance(record, tuple) else record
+    for name in ("text", "source"):
+        if getattr(record, name, None):
+            return str(getattr(record, name))
+    return " ".join(record.tokens)

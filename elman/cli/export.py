@@ -5,11 +5,6 @@ from pathlib import Path
 import typer
 
 
-def add_to(app: typer.Typer) -> None:
-    """Put the command in its place."""
-    app.command("export")(export)
-
-
 def export(
     model: Path = typer.Argument(..., help="The folder of a trained model."),
     out: Path = typer.Option(..., "--out", "-o", help="A new folder for the model."),

@@ -8,11 +8,6 @@ from typing import Any
 import typer
 
 
-def add_to(app: typer.Typer) -> None:
-    """Put the command in its place."""
-    app.command("generate")(generate)
-
-
 def generate(
     model: Path = typer.Argument(..., help="The folder of a language model."),
     prompt: str = typer.Option("", "--prompt", "-p", help="The text to continue; - reads standard input."),

@@ -1,98 +1,37 @@
 """`elman predict`: one record in, one out; a file of any size in constant memory, a pipe as its lines come."""
 
-import json
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from functools import wraps
-from inspect import Parameter, Signature, signature
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, cast, get_args, get_origin
+from typing import Any, cast
 
 import typer
-from typer.core import TyperCommand
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from elman.cli.options import as_numbers, task_named, those_given, with_options
 from elman.errors import UserError
-
-PLAIN_SECONDS = 10.0  # off a terminal, at most one line in so many seconds
-
-
-class PredictCommand(TyperCommand):
-    """Shows the options of the model's task beside those that all models have."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments, after a look at which model they name."""
-        here, owners = _task_named(args), _owners()
-        for option in self.params:
-            if option.name in owners:
-                option.hidden = here not in owners[option.name]  # type: ignore[attr-defined]
-        return super().parse_args(ctx, args)
+from elman.train.progress import PLAIN_SECONDS, Reporter
 
 
-def _task_named(args: list[str]) -> str | None:
-    """The task of the first argument that is a model's folder."""
-    for argument in args:
-        config = Path(argument) / "config.json"
-        if not argument.startswith("-") and config.is_file():
-            try:
-                return str(json.loads(config.read_text(encoding="utf-8"))["task"])
-            except (OSError, ValueError, KeyError, TypeError):  # told of when it is loaded
-                return None
-    return None
-
-
-def _owners() -> dict[str, list[str]]:
-    """The tasks that have each option."""
+def add_to(app: typer.Typer, line: Sequence[str] | None = None) -> None:
+    """Register `elman predict`, with the options of all tasks, or with those of the model that a line names."""
     from elman.tasks import TASKS
 
-    owners: dict[str, list[str]] = {}
-    for task in TASKS.values():
-        for name in task.Options.model_fields:
-            owners.setdefault(name, []).append(task.name)
-    return owners
+    if line is None:
+        command = with_options(predict, _fields())
+    else:
+        task = task_named(line)
+        own = TASKS[task].Options.model_fields if task is not None and task in TASKS else {}
+        command = with_options(predict, own, line, _fields)
+    app.command("predict")(command)
 
 
-def _option(name: str, field: Any) -> Parameter:
-    """A key of a task's options as an option of the command line."""
-    kinds = list(_kinds(field.annotation))
-    flag, several = bool in kinds, get_origin(field.annotation) is tuple
-    default: Any = [] if several else False if flag else None
-    kind: Any = bool if flag else list[str] if several else str | None
-    shown = {int: "INTEGER", float: "FLOAT"}.get(_number(kinds), None if flag else "TEXT")
-    option = typer.Option(default, f"--{name.replace('_', '-')}", help=field.description, metavar=shown)
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=option, annotation=kind)
-
-
-def _kinds(annotation: Any) -> Iterator[Any]:
-    """The types that an annotation is made of."""
-    yield annotation
-    for part in get_args(annotation):
-        yield from _kinds(part)
-
-
-def _number(kinds: Iterable[Any]) -> Any:
-    """The kind of number among some types; None where there is none."""
-    return next((kind for kind in kinds if kind in (int, float)), None)
-
-
-def add_to(app: typer.Typer) -> None:
-    """Put the command in its place, with the options of all tasks."""
+def _fields() -> dict[str, Any]:
+    """Every key that the options of some task have."""
     from elman.tasks import TASKS
 
-    options = {
-        name: _option(name, field) for task in TASKS.values() for name, field in task.Options.model_fields.items()
-    }
-
-    @wraps(predict)
-    def command(**given: Any) -> None:
-        predict(**given)
-
-    own = [one for one in signature(predict).parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
-    every = [*own, *options.values()]
-    command.__signature__ = Signature(every)  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in every} | {"return": None}
-    app.command("predict", cls=PredictCommand)(command)
+    return {name: field for task in TASKS.values() for name, field in task.Options.model_fields.items()}
 
 
 def predict(
@@ -118,14 +57,13 @@ def predict(
 
     if on_error not in ("fail", "skip"):
         raise UserError(f"--on-error is fail or skip, not {on_error!r}")
-    if backend not in ("auto", "compiled", "torch"):
-        raise UserError(f"--backend is auto, compiled or torch, not {backend!r}")
     loaded = load(model, backend=cast(Any, backend))
     task = TASKS[loaded.task]
     if task.command != "predict":
         raise UserError(f"{model} holds a model that predicts no labels: use it with  elman {task.command} {model}")
     predictor, asked = task.predictor(loaded, _asked(given, task.name, model))
-    for source in inputs(data or ["-"], encoding):
+    sources = list(inputs(data or ["-"], encoding, lambda line: typer.echo(line, err=True)))
+    for source in sources:
         with _Progress(source.path) as progress:
             bad = BadLines("skip" if on_error == "skip" else "fail", progress.say)
             options = PredictOptions(
@@ -139,6 +77,7 @@ def predict(
                 say=progress.say,
                 window=window,
                 more=source.more,  # who waits for an answer has it before the next line
+                several=len(sources) > 1,
             )
             for line in predictor.predict_lines(progress.watch(source.lines(bad)), options):
                 sys.stdout.write(line + "\n")
@@ -152,51 +91,36 @@ def predict(
 def _asked(given: dict[str, Any], task: str, model: Path) -> dict[str, Any]:
     """What is asked of the model's task; an option of another one is refused."""
     from elman.tasks import TASKS
-    from elman.train.recipe import from_toml
 
-    asked = {name: value for name, value in given.items() if value is not None and value is not False and value != []}
-    owners, fields = _owners(), TASKS[task].Options.model_fields
+    asked, fields = those_given(given), TASKS[task].Options.model_fields
     for name in asked:
-        if task not in owners[name]:
+        if name not in fields:
+            owner = next(other.name for other in TASKS.values() if name in other.Options.model_fields)
             raise UserError(
-                f"--{name.replace('_', '-')} is an option of the task '{owners[name][0]}', and {model} holds a model "
+                f"--{name.replace('_', '-')} is an option of the task '{owner}', and {model} holds a model "
                 f"for '{task}': leave it out"
             )
-        if _number(_kinds(fields[name].annotation)) is not None:  # told of in the task's words where it is none
-            asked[name] = from_toml(asked[name])
-    return asked
+    return as_numbers(asked, fields)
 
 
-class _Progress:
+class _Progress(Reporter):
     """How much was read and how fast, on standard error: a bar on a terminal, now and then a line elsewhere."""
 
     def __init__(self, path: Path | None) -> None:
-        from rich.console import Console
-
-        self.console = Console(stderr=True)
+        super().__init__()
         self.size = path.stat().st_size if path is not None and path.is_file() and path.suffix != ".gz" else None
         self.lines = self.bytes = 0
-        self.began = self.told = time.monotonic()
-        self.bar: Any = None
 
     def __enter__(self) -> "_Progress":
         if self.console.is_terminal and not sys.stdout.isatty():
-            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
             columns = (TextColumn("predicting"), BarColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
-            self.bar = Progress(*columns, console=self.console, transient=True)
-            self.task = self.bar.add_task("", total=self.size)
-            self.bar.start()
+            self._bar = Progress(*columns, console=self.console, transient=True)
+            self._task = self._bar.add_task("", total=self.size)
+            self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.bar is not None:
-            self.bar.stop()
-
     def watch(self, lines: Iterator[str]) -> Iterator[str]:
-        """The same lines, counted as they are read."""
+        """The lines, counted as they are read."""
         for line in lines:
             self.lines += 1
             self.bytes += len(line.encode("utf-8", "surrogatepass")) + 1
@@ -205,14 +129,10 @@ class _Progress:
             yield line
 
     def _show(self) -> None:
-        figures = f"{self.lines:,} lines, {self.lines / max(time.monotonic() - self.began, 1e-9):,.0f} a second"
-        if self.bar is not None:
-            self.bar.update(self.task, completed=self.bytes, description=figures)
-        elif not self.console.is_terminal and time.monotonic() - self.told >= PLAIN_SECONDS:
-            self.told = time.monotonic()
+        figures = f"{self.lines:,} lines, {self.lines / max(time.monotonic() - self._started, 1e-9):,.0f} a second"
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self.bytes, description=figures)
+        elif not self.console.is_terminal and time.monotonic() - self._last_line >= PLAIN_SECONDS:
+            self._last_line = time.monotonic()
             share = f"{min(self.bytes / self.size, 1.0):4.0%}  " if self.size else ""
             self.say(f"{share}{figures}")
-
-    def say(self, line: str) -> None:
-        """One line of text."""
-        self.console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -10,11 +10,6 @@ from elman.cli.evaluate import SETTINGS
 from elman.errors import UserError
 
 
-def add_to(app: typer.Typer) -> None:
-    """Put the command in its place."""
-    app.command("rerank")(rerank)
-
-
 def rerank(
     model: Path = typer.Argument(..., help="The folder of a translator."),
     channel: Path = typer.Option(..., "--channel", help="A translator the other way round."),

@@ -1,6 +1,6 @@
 """`elman train TASK`: from data and a recipe to a model folder."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,20 +13,20 @@ from elman.errors import Interrupted
 if TYPE_CHECKING:
     from elman.tasks.report import Report
 
-train_app = typer.Typer(help="Train a model.", no_args_is_help=True)
+app = typer.Typer(help="Train a model.", no_args_is_help=True)
 
 
-def add_to(app: typer.Typer) -> None:
-    """Put the command in its place: one below it for each task."""
+def add_to(top: typer.Typer, line: Sequence[str] | None = None) -> None:
+    """Register `elman train`, with a command for each task."""
     from elman.tasks import TASKS
 
     for task in TASKS.values():
-        train_app.command(task.name, help=task.about)(_command(task.name, task.command))
-    app.add_typer(train_app, name="train")
+        app.command(task.name, help=task.about)(_command(task.name, f"elman {task.command} {{}} {task.tried}".strip()))
+    top.add_typer(app, name="train")
 
 
 def _command(task: str, next_command: str) -> Callable[..., None]:
-    """The command for one task: they differ in their recipes, not in their options."""
+    """The command for one task, and what to type next: they differ in their recipes, not in their options."""
 
     @unheard()
     def train_task(
@@ -62,7 +62,7 @@ def _command(task: str, next_command: str) -> Callable[..., None]:
         except Interrupted as stop:
             raise Interrupted(f"{stop}; go on with: elman train {task} --out {out} --resume") from None
         show_report(model.report)
-        typer.echo(f"the model is in {out}: try  elman {next_command} {out}")
+        typer.echo(f"the model is in {out}: try  {next_command.format(out)}")
 
     return train_task
 

@@ -1,16 +1,52 @@
-"""The corpora that Elman knows by name: where they are, and having them where they are not."""
+"""The corpora that Elman knows by name (`catalogue.toml`): where they are, and having them where they are not."""
 
 import filecmp
 import os
+import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from elman.cache import cache_folder, writing_to_cache
 from elman.corpora.download import Progress, copy_whole, download
-from elman.corpora.entries import CATALOGUE, PYTHON, Corpus, CorpusFile
 from elman.errors import UserError, nearest
 from elman.generated.builtin import can_make, make_files, python_sources
 from elman.records.running_text import TextFiles
+
+
+@dataclass(frozen=True)
+class CorpusFile:
+    """One file: its name, size and checksum once unpacked, and its public address if it has one."""
+
+    name: str
+    bytes: int
+    sha256: str
+    address: str | None = None
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A corpus: facts for people, and its files by split. One without files is made on the spot."""
+
+    name: str
+    description: str
+    tasks: tuple[str, ...]
+    licence: str
+    home: str
+    splits: dict[str, tuple[str, ...]]
+    notes: str
+    files: tuple[CorpusFile, ...] = ()
+    encoding: str = "utf-8"
+
+
+def _corpus(name: str, entry: dict[str, Any]) -> Corpus:
+    splits = {split: tuple(files) for split, files in entry.pop("splits").items()}
+    files = tuple(CorpusFile(**file) for file in entry.pop("files", ()))
+    return Corpus(name, tasks=tuple(entry.pop("tasks")), splits=splits, files=files, **entry)
+
+
+ENTRIES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+CATALOGUE: dict[str, Corpus] = {name: _corpus(name, entry) for name, entry in ENTRIES.items()}
 
 
 def corpus(name: str) -> Corpus:
@@ -33,7 +69,7 @@ def locate(name: str, data_dir: Path | str | None = None, progress: Progress | N
     '__future__.py'
     """
     entry = corpus(name)
-    if entry is PYTHON:
+    if name == "python":
         return {"train": python_sources()}
     if not entry.files:
         return make_files(name)
@@ -42,13 +78,9 @@ def locate(name: str, data_dir: Path | str | None = None, progress: Progress | N
 
 
 def is_here(entry: Corpus, data_dir: Path | str | None = None) -> bool:
-    """Whether a corpus can be had without fetching or installing anything.
-
-    >>> is_here(corpus("python"))
-    True
-    """
+    """Whether a corpus can be had without fetching or installing anything."""
     if not entry.files:
-        return entry is PYTHON or can_make(entry.name)
+        return can_make(entry.name)
     return all(find_file(entry, file, data_dir) for file in entry.files)
 
 

@@ -8,9 +8,8 @@ from elman.decode.beam import Beam
 from elman.decode.control import Control
 from elman.decode.finished import NothingFound
 from elman.decode.generate import generate
-from elman.decode.random_stream import uniform
 from elman.decode.rerank import Tuned, rerank, tune
-from elman.decode.sampling import next_ids
+from elman.decode.sampling import next_ids, uniform
 from elman.decode.scores import Hypothesis, log_softmax
 from elman.decode.scoring import Scored, exhaustive, forced_log_probs
 from elman.decode.search import beam_search

@@ -46,21 +46,12 @@ class Beam:
             raise UserError(f"length_power must be 0 (no normalisation) or a number above it, not {self.length_power}")
         if self.min_length < 0:
             raise UserError(f"min_length must be 0 or a number of ids, not {self.min_length}")
-        self.check_limit(self.length)
+        if self.min_length > self.length:
+            raise UserError(
+                f"min_length is {self.min_length} and the greatest length {self.length}: "
+                "at least as many ids must be allowed as asked"
+            )
         if not 0 <= self.coverage < math.inf:
             raise UserError(f"coverage must be 0 (off) or the weight of the penalty, not {self.coverage}")
         if self.block_ngrams < 0:
             raise UserError(f"block_ngrams must be 0 (off) or the length of an n-gram, not {self.block_ngrams}")
-
-    def check_limit(self, limit: int) -> None:
-        """Refuse a limit of length that `min_length` leaves no room under.
-
-        >>> Beam(min_length=3).check_limit(2)
-        Traceback (most recent call last):
-        elman.errors.UserError: min_length is 3 and the greatest length 2: at least as many ids must be allowed as asked
-        """
-        if self.min_length > limit:
-            raise UserError(
-                f"min_length is {self.min_length} and the greatest length {limit}: "
-                "at least as many ids must be allowed as asked"
-            )

@@ -10,8 +10,7 @@ from operator import index
 
 import numpy as np
 
-from elman.decode.random_stream import uniform
-from elman.decode.sampling import next_ids
+from elman.decode.sampling import next_ids, uniform
 from elman.decode.scores import Bools, Floats, Logits
 from elman.decode.step_model import State, StepModel
 from elman.errors import UserError
@@ -108,13 +107,8 @@ class _Sampler:
     def choose(self, logits: Logits, rows: list[int], read: int) -> dict[int, int]:
         """The new id of each of `rows`, which have all read `read` ids, from their logits (B x V)."""
         seen = self._seen(logits.shape[-1]) if self.sampling.repetition_penalty != 1 else None
-        ids = next_ids(
-            logits,
-            self.sampling,
-            None if seen is None else seen[rows],
-            self._uniforms(rows, read),
-            self.suppress,
-        )
+        own = None if seen is None else seen[rows]
+        ids = next_ids(logits, self.sampling, own, self._uniforms(rows, read), self.suppress)
         if seen is not None:
             seen[rows, ids] = True
         return dict(zip(rows, ids.tolist(), strict=True))

@@ -19,11 +19,7 @@ Features = Sequence[Sequence[Mapping[str, float]]]  # of every sentence, of each
 
 @dataclass(frozen=True)
 class Tuned:
-    """Weights, and the quality that they reach on what they were tuned on.
-
-    >>> Tuned({"forward": 1.0}, quality=31.5).quality
-    31.5
-    """
+    """Weights, and the quality that they reach on what they were tuned on."""
 
     weights: dict[str, float]
     quality: float

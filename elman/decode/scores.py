@@ -20,9 +20,6 @@ class Hypothesis:
     """One sequence that a search found: its ids (the stop id left out), log p, score, and whether it has ended.
 
     `finished` is False where the limit of length came before the stop id.
-
-    >>> Hypothesis(ids=[4, 2], log_prob=-1.5, score=-0.5, finished=True).ids
-    [4, 2]
     """
 
     ids: list[int]

@@ -47,11 +47,7 @@ def forced_log_probs(
 
 
 class Scored(NamedTuple):
-    """A sequence and the natural logarithm of its probability.
-
-    >>> Scored([3, 1], -0.5).ids
-    [3, 1]
-    """
+    """A sequence and the natural logarithm of its probability."""
 
     ids: list[int]
     log_prob: float

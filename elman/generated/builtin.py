@@ -2,19 +2,21 @@
 
 import csv
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from elman.cache import cache_folder, writing_to_cache
 from elman.errors import UserError
 from elman.files import write_aside
 from elman.generated.dates import date_parts
-from elman.generated.entities import SIZES, entity_sentences
+from elman.generated.entities import SIZES, entities
 from elman.generated.numbers import number_parts
 from elman.generated.surnames import surnames
 from elman.generated.waves import waves
+from elman.records.labelled import LabelledText
 from elman.records.pairs import write_pairs
 from elman.records.tagged import write_tagged
 
@@ -25,7 +27,6 @@ MAKERS = {"surnames": "Faker", "entities": "Faker", "dates": "Babel", "sunspots"
 EXTRA = ("Faker", "Babel")  # which `elman[demo]` installs
 INSIDE = {"sunspots": "datasets/sunspots/sunspots.csv", "co2": "datasets/co2/co2.csv"}
 """Where in its package a corpus is."""
-PAIRS = {"dates": date_parts, "numbers": number_parts}
 MADE_VERSION = 1  # to be raised when other names, sentences or pairs are made
 
 
@@ -84,15 +85,12 @@ def make_files(name: str) -> dict[str, list[Path]]:
     folder = cache_folder() / "corpora" / name / f"{_made_with(name)}{MADE_VERSION}"
     if name in INSIDE:
         return {"train": [_inside(name)]}
+    make, write, files = MADE[name]
+    places = {split: folder / file for split, file in files.items()}
     with writing_to_cache():
-        if name == "surnames":
-            places = _surname_files(folder)
-        elif name == "waves":
-            places = _wave_files(folder)
-        elif name in PAIRS:
-            places = _pair_files(name, folder)
-        else:
-            places = _entity_files(folder)
+        if not all(place.is_file() for place in places.values()):
+            for split, records in make().items():
+                write(places[split], records)
     return {split: [place] for split, place in places.items()}
 
 
@@ -104,11 +102,20 @@ def _made_with(name: str) -> str:
     try:
         return f"{maker.lower()}-{version(maker)}-"
     except PackageNotFoundError as error:
-        how = "elman[demo]" if maker in EXTRA else maker
         raise UserError(
-            f"{name} is made with {maker} (pip install {how}), which is not installed: install it, or choose another "
+            f"{name} is made with {maker} ({how_to_have(name)}), which is not installed: install it, or choose another "
             "corpus"
         ) from error
+
+
+def how_to_have(name: str) -> str:
+    """What to type to install the package that a corpus is made with.
+
+    >>> how_to_have("dates"), how_to_have("co2")
+    ('pip install elman[demo]', 'pip install statsmodels')
+    """
+    maker = MAKERS.get(name)
+    return f"pip install {'elman[demo]' if maker in EXTRA else maker or 'elman'}"
 
 
 def _inside(name: str) -> Path:
@@ -120,29 +127,6 @@ def _inside(name: str) -> Path:
     return place
 
 
-def _entity_files(folder: Path) -> dict[str, Path]:
-    places = {split: folder / f"{split}.conll" for split in SIZES}
-    for split, place in places.items():
-        if not place.is_file():
-            write_tagged(place, entity_sentences(split))
-    return places
-
-
-def _pair_files(name: str, folder: Path) -> dict[str, Path]:
-    places = {split: folder / f"{split}.tsv" for split in ("train", "dev", "test")}
-    if not all(place.is_file() for place in places.values()):
-        for split, pairs in PAIRS[name]().items():
-            write_pairs(places[split], pairs)
-    return places
-
-
-def _wave_files(folder: Path) -> dict[str, Path]:
-    place = folder / "waves.csv"
-    if not place.is_file():
-        _write_table(place, ["series", "step", "value"], waves())
-    return {"train": place}
-
-
 def _write_table(place: Path, heading: list[str], rows: Iterable[Iterable[object]]) -> None:
     with write_aside(place) as aside, aside.open("w", encoding="utf-8", newline="") as out:
         table = csv.writer(out, lineterminator="\n")
@@ -150,9 +134,20 @@ def _write_table(place: Path, heading: list[str], rows: Iterable[Iterable[object
         table.writerows(rows)
 
 
-def _surname_files(folder: Path) -> dict[str, Path]:
-    places = {split: folder / f"{split}.csv" for split in ("train", "test")}
-    if not all(place.is_file() for place in places.values()):
-        for split, records in surnames().items():
-            _write_table(places[split], ["text", "label"], ([record.text, *record.labels] for record in records))
-    return places
+def _write_labelled(place: Path, records: Iterable[LabelledText]) -> None:
+    _write_table(place, ["text", "label"], ([record.text, *record.labels] for record in records))
+
+
+def _write_waves(place: Path, rows: Iterable[tuple[str, int, float]]) -> None:
+    _write_table(place, ["series", "step", "value"], rows)
+
+
+TSV = {"train": "train.tsv", "dev": "dev.tsv", "test": "test.tsv"}
+MADE: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Path, Any], object], dict[str, str]]] = {
+    "surnames": (surnames, _write_labelled, {"train": "train.csv", "test": "test.csv"}),
+    "entities": (entities, write_tagged, {split: f"{split}.conll" for split in SIZES}),
+    "dates": (date_parts, write_pairs, TSV),
+    "numbers": (number_parts, write_pairs, TSV),
+    "waves": (lambda: {"train": waves()}, _write_waves, {"train": "waves.csv"}),
+}
+"""How the records of each are made, and how they are written, into which file for each split."""

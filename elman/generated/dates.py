@@ -91,11 +91,7 @@ def date_pairs(count: int = SIZE, seed: int = 0) -> list[Pair]:
 
 
 def date_parts(count: int = SIZE, seed: int = 0) -> dict[str, list[Pair]]:
-    """The pairs as "train", "dev" and "test"; no date of a held-out part stands in training, in any wording.
-
-    >>> sorted(date_parts(50))
-    ['dev', 'test', 'train']
-    """
+    """The pairs as "train", "dev" and "test"; no date of a held-out part stands in training, in any wording."""
     return split_pairs(date_pairs(count, seed), SHARES, by="target", seed=seed)
 
 

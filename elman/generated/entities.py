@@ -1,4 +1,4 @@
-"""Personal data in made-up sentences, every entity tagged exactly: templates of our own, filled with Faker.
+"""Personal data in made-up sentences, every entity tagged exactly: templates (`entities.toml`), filled with Faker.
 
 Train, dev and test have different templates and different seeds, so that the score on test says how a tagger does on
 sentences it has not met. Some sentences are in lower case or capitals, some hold no entity, many hold numbers and
@@ -7,12 +7,13 @@ names that are none. A token is a run of letters and digits, or one other charac
 
 import random
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from elman.errors import UserError, nearest
-from elman.generated.templates import SPLITS, TEMPLATES, templates, things
 from elman.records.places import Place
 from elman.records.tagged import Sentence
 from elman.text.words import TOKEN
@@ -23,33 +24,8 @@ if TYPE_CHECKING:
 SLOT = re.compile(r"\{(\w+)\}")
 ENTITIES = ("PERSON", "ADDRESS", "PHONE", "EMAIL", "COMPANY", "DATE", "IBAN", "CARD")
 SIZES = {"train": 1500, "dev": 150, "test": 300}  # sentences of each language
-LOCALES = {
-    "en": ("en_US", "en_GB"),
-    "de": ("de_DE", "de_AT"),
-    "fr": ("fr_FR", "fr_CA"),
-    "es": ("es_ES", "es_MX"),
-    "it": ("it_IT",),
-    "nl": ("nl_NL", "nl_BE"),
-    "pt": ("pt_PT", "pt_BR"),
-}
-MONTHS = {
-    "en": "January February March April May June July August September October November December",
-    "de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
-    "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
-    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
-    "it": "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
-    "nl": "januari februari maart april mei juni juli augustus september oktober november december",
-    "pt": "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
-}
-DATES = {
-    "en": ("{d} {month} {y}", "{month} {d}, {y}", "{m:02}/{d:02}/{y}", "{y}-{m:02}-{d:02}"),
-    "de": ("{d}. {month} {y}", "{d:02}.{m:02}.{y}", "{d}.{m}.{y}", "{y}-{m:02}-{d:02}"),
-    "fr": ("{d} {month} {y}", "{d:02}/{m:02}/{y}", "{d:02}.{m:02}.{y}", "{y}-{m:02}-{d:02}"),
-    "es": ("{d} de {month} de {y}", "{d:02}/{m:02}/{y}", "{d}-{m}-{y}", "{y}-{m:02}-{d:02}"),
-    "it": ("{d} {month} {y}", "{d:02}/{m:02}/{y}", "{d}.{m}.{y}", "{y}-{m:02}-{d:02}"),
-    "nl": ("{d} {month} {y}", "{d:02}-{m:02}-{y}", "{d}/{m}/{y}", "{y}-{m:02}-{d:02}"),
-    "pt": ("{d} de {month} de {y}", "{d:02}/{m:02}/{y}", "{d}-{m}-{y}", "{y}-{m:02}-{d:02}"),
-}
+LANGUAGES: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+"""Of each language: Faker's locales, templates, things (names that are no person's), months, ways to write dates."""
 
 
 @dataclass(frozen=True)
@@ -60,19 +36,24 @@ class MarkedText:
     spans: tuple[tuple[int, int, str], ...]
 
 
-def marked_texts(language: str, split: str, count: int, seed: int = 0) -> Iterator[MarkedText]:
-    """So many texts of a language; the same arguments give the same texts.
+def templates(language: str) -> dict[str, list[str]]:
+    """The templates of a language by split.
 
-    >>> example = next(marked_texts("en", "train", 1))
-    >>> all(label in ENTITIES for _, _, label in example.spans)
-    True
+    >>> templates("de")["test"][0]
+    'Am {DATE} trat {PERSON}, die Leiterin von {COMPANY}, zurück.'
     """
-    if language not in TEMPLATES:
-        raise UserError(f"there are no templates for the language {language!r}: {nearest(language, TEMPLATES)}")
-    if split not in SPLITS:
-        raise UserError(f"there is no split {split!r}: {nearest(split, SPLITS)}")
+    return {split: text.splitlines() for split, text in LANGUAGES[language]["templates"].items()}
+
+
+def marked_texts(language: str, split: str, count: int, seed: int = 0) -> Iterator[MarkedText]:
+    """So many texts of a language; the same arguments give the same texts."""
+    if language not in LANGUAGES:
+        raise UserError(f"there are no templates for the language {language!r}: {nearest(language, LANGUAGES)}")
+    _check_split(split)
     generator = random.Random(f"{seed} {split} {language}")
-    fillers = [_Filler(language, locale, split, f"{seed} {split} {locale}") for locale in LOCALES[language]]
+    fillers = [
+        _Filler(language, locale, split, f"{seed} {split} {locale}") for locale in LANGUAGES[language]["locales"]
+    ]
     choices = templates(language)[split]
     for _ in range(count):
         joined = " ".join(generator.choices(choices, k=2 if generator.random() < 0.25 else 1))
@@ -94,21 +75,25 @@ def tagged_tokens(marked: MarkedText, where: Place | None = None) -> Sentence:
 
 
 def entity_sentences(split: str, seed: int = 0) -> list[Sentence]:
-    """The sentences of "train", "dev" or "test" in all languages, mixed.
-
-    >>> sentences = entity_sentences("dev")
-    >>> len(sentences) == SIZES["dev"] * len(LOCALES)
-    True
-    """
-    if split not in SIZES:
-        raise UserError(f"there is no split {split!r}: {nearest(split, SIZES)}")
+    """The sentences of "train", "dev" or "test" in all languages, mixed."""
+    _check_split(split)
     sentences = [
         tagged_tokens(marked, Place(f"the {language} {split} sentences made with Faker", number))
-        for language in LOCALES
+        for language in LANGUAGES
         for number, marked in enumerate(marked_texts(language, split, SIZES[split], seed), 1)
     ]
     random.Random(f"{seed} {split}").shuffle(sentences)
     return sentences
+
+
+def entities() -> dict[str, list[Sentence]]:
+    """The sentences of each split."""
+    return {split: entity_sentences(split) for split in SIZES}
+
+
+def _check_split(split: str) -> None:
+    if split not in SIZES:
+        raise UserError(f"there is no split {split!r}: {nearest(split, SIZES)}")
 
 
 def _fill(template: str, filler: "_Filler", case: float) -> MarkedText:
@@ -132,8 +117,8 @@ class _Filler:
         self.faker = _faker(locale)
         self.faker.seed_instance(seed)
         self.random = random.Random(seed)
-        self.language = language
-        self.things = things(language)[split]
+        self.dates, self.months = LANGUAGES[language]["dates"], LANGUAGES[language]["months"].split()
+        self.things = LANGUAGES[language]["things"][split]
 
     def value(self, slot: str) -> str:
         """Something for a slot, with single blanks and none at its ends."""
@@ -163,9 +148,9 @@ class _Filler:
 
     def _date(self) -> str:
         month = self.random.randint(1, 12)
-        form = self.random.choice(DATES[self.language])
+        form = str(self.random.choice(self.dates))
         day, year = self.random.randint(1, 28), self.random.randint(1930, 2030)
-        return form.format(d=day, m=month, y=year, month=MONTHS[self.language].split()[month - 1])
+        return form.format(d=day, m=month, y=year, month=self.months[month - 1])
 
     def _iban(self) -> str:
         return self._grouped(str(self.faker.iban()), " ")
@@ -192,7 +177,7 @@ class _Filler:
         return f"{self.random.randint(0, 23)}:{self.random.randint(0, 59):02}"
 
     def _thing(self) -> str:
-        return self.random.choice(self.things)
+        return str(self.random.choice(self.things))
 
 
 def _faker(locale: str) -> "Faker":

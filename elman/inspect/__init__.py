@@ -1,5 +1,13 @@
-"""Looking inside models: where a translator looks."""
+"""Looking inside trained models: plain data first, then the same as a page, a picture or lines of a terminal.
 
-from elman.inspect.alignment import draw_alignment
+import elman.inspect
 
-__all__ = ["draw_alignment"]
+explanation = elman.inspect.explain(elman.load("runs/reviews"), ["a fine film"], view="saliency")
+explanation.data[0]                          # plain data, one for each text
+explanation.save("page.html")                # or .json, .png, .svg
+"""
+
+from elman.inspect.explain import Explanation, explain, views_of
+from elman.inspect.views import VIEWS
+
+__all__ = ["VIEWS", "Explanation", "explain", "views_of"]

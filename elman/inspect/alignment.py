@@ -1,41 +1,74 @@
-"""The picture of an attention: a row for each word that was written, a column for each word that was read."""
+"""Where a translator attends: a row for each token that it writes, a column for each that it reads."""
 
-import warnings
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
+from pydantic import Field
 
-from elman.errors import UserError
-from elman.files import write_aside
-
-CELL = 0.32  # inches
-LARGEST = 40  # inches, either way
-
-
-def draw_alignment(weights: np.ndarray, source: Sequence[str], target: Sequence[str], path: Path) -> None:
-    """Draw the weights (T x S) as a PNG, the darker the more; the file appears whole or not at all."""
-    from matplotlib.figure import Figure  # slow to import, and only needed here
-
-    if weights.shape != (len(target), len(source)):
-        raise ValueError(f"{len(target)} x {len(source)} tokens but weights of {weights.shape}")
-    if not weights.size:
-        raise UserError("there is nothing to draw: one of the two texts has no tokens")
-    sizes = [min(LARGEST, 1.2 + CELL * max(len(tokens), 4)) for tokens in (source, target)]
-    figure = Figure(figsize=(sizes[0], sizes[1]), layout="constrained")
-    axes = figure.add_subplot()
-    axes.imshow(weights, cmap="Greys", vmin=0, vmax=1, aspect="equal", interpolation="nearest")
-    axes.set_xticks(range(len(source)), labels=[_shown(token) for token in source], rotation=90)
-    axes.set_yticks(range(len(target)), labels=[_shown(token) for token in target])
-    axes.xaxis.tick_top()
-    axes.tick_params(length=0)
-    for side in axes.spines.values():
-        side.set_visible(False)
-    with write_aside(path) as aside, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box is drawn in its place
-        figure.savefig(aside, format="png", dpi=120)
+from elman.draw.panels import HeatMap, Panel
+from elman.inspect.view import AnyModel, View
+from elman.tasks.translate import Translator
+from elman.tasks.translation import Translation
+from elman.train.recipe import Section
 
 
-def _shown(token: str) -> str:
-    """A token as it can be drawn: blanks seen, and no sign that would be read as mathematics."""
-    return token.replace(" ", "·").replace("$", r"\$").replace("\n", "⏎") or "∅"
+class AlignmentOptions(Section):
+    """What can be asked of an alignment."""
+
+    target: str | None = Field(None, description="Align with this text in place of the model's own translation.")
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """A source, its translation, and the attention weights between their tokens (T x S)."""
+
+    translation: str
+    score: float
+    source_tokens: list[str]
+    target_tokens: list[str]
+    weights: np.ndarray
+    alignment: str
+    """Pairs `source-target` of token numbers from 0, each target token with the source token it attends to most."""
+
+    @classmethod
+    def of(cls, found: Translation) -> "Alignment":
+        """The alignment of a translation whose weights were asked for."""
+        assert found.weights is not None
+        return cls(
+            found.text, found.score, list(found.source_tokens), list(found.target_tokens), found.weights, found.pharaoh
+        )
+
+    def heat_map(self, title: str, marked: Sequence[tuple[int, int]] = ()) -> HeatMap:
+        """The weights as a picture."""
+        return HeatMap(
+            title,
+            self.weights.tolist(),
+            self.target_tokens,
+            self.source_tokens,
+            marked=marked,
+            note="A row is a token written, a column a token read; a row sums to 1. "
+            "Weights say where the model attends, not why it wrote a word.",
+        )
+
+
+class AlignmentView(View[Alignment]):
+    """Attention weights between source and target tokens."""
+
+    name = "alignment"
+    about = "where a translator attends while it writes"
+    tasks = ("translate",)
+    Options = AlignmentOptions
+
+    def refusal(self, model: AnyModel) -> str | None:
+        assert isinstance(model, Translator)
+        return "it has no attention" if model.settings.decoder == "plain" else None
+
+    def compute(self, model: AnyModel, texts: Sequence[str], options: AlignmentOptions) -> list[Alignment]:
+        assert isinstance(model, Translator)
+        if options.target is not None:
+            return [Alignment.of(model.align(text, options.target)) for text in texts]
+        return [Alignment.of(found) for found in model.predict(list(texts), alignments=True)]
+
+    def panels(self, data: Alignment) -> list[Panel]:
+        return [data.heat_map(data.translation)]

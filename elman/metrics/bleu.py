@@ -7,14 +7,14 @@ equation to read, and equal to them on the same tokens.
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from elman.metrics.references import check_references
+from elman.metrics.edits import check_references
 
 Smoothing = Literal["none", "exp"]
 Ints = NDArray[np.int64]
@@ -41,12 +41,7 @@ class CorpusScores:
 
     def to_dict(self) -> dict[str, float | str]:
         """As a report shows them."""
-        return {
-            "bleu": self.bleu,
-            "chrf": self.chrf,
-            "bleu_signature": self.bleu_signature,
-            "chrf_signature": self.chrf_signature,
-        }
+        return asdict(self)
 
 
 def bleu(

@@ -141,14 +141,7 @@ class Confusion:
 
     def to_dict(self) -> dict[str, object]:
         """As a report shows it."""
-        scores = self.by_class
-        return {
-            "accuracy": self.accuracy,
-            "macro_f1": macro_f1(scores.values()),
-            "weighted_f1": weighted_f1(scores.values()),
-            "examples": int(self.counts.sum()),
-            "by_class": {label: score.to_dict() for label, score in scores.items()},
-        }
+        return {"accuracy": self.accuracy, **_f1(self.by_class, "by_class"), "examples": int(self.counts.sum())}
 
 
 @dataclass(frozen=True)
@@ -166,15 +159,8 @@ class MultilabelScores:
 
     def to_dict(self) -> dict[str, object]:
         """As a report shows them."""
-        scores = self.by_class.values()
-        return {
-            "subset_accuracy": self.subset_accuracy,
-            "micro_f1": pooled(scores).f1,
-            "macro_f1": macro_f1(scores),
-            "weighted_f1": weighted_f1(scores),
-            "examples": self.examples,
-            "by_class": {label: score.to_dict() for label, score in self.by_class.items()},
-        }
+        scores = {"subset_accuracy": self.subset_accuracy, "micro_f1": pooled(self.by_class.values()).f1}
+        return {**scores, **_f1(self.by_class, "by_class"), "examples": self.examples}
 
 
 def multilabel_scores(
@@ -215,11 +201,11 @@ class Calibration:
     bins: tuple[Bin, ...]
 
     def text(self) -> str:
-        """The reliability table, and the expected calibration error under it."""
+        """The reliability table, without its empty rows, and the expected calibration error under it."""
         lines = [f"{'confidence':>11}  {'count':>8}  {'mean':>6}  {'right':>6}"]
         for b in self.bins:
-            scores = f"{b.confidence:6.3f}  {b.accuracy:6.3f}" if b.count else f"{'-':>6}  {'-':>6}"
-            lines.append(f"{b.low:5.2f}-{b.high:.2f}   {b.count:8}  {scores}")
+            if b.count:
+                lines.append(f"{b.low:5.2f}-{b.high:.2f}   {b.count:8}  {b.confidence:6.3f}  {b.accuracy:6.3f}")
         return "\n".join([*lines, f"expected calibration error {self.error:.3f}"])
 
     def to_dict(self) -> dict[str, Any]:
@@ -293,12 +279,9 @@ def several_scores(
     return {"accuracy": found.subset_accuracy, **micro, **_f1(found.by_class)}
 
 
-def _f1(by_class: Mapping[str, Score]) -> dict[str, Any]:
-    return {
-        "macro_f1": macro_f1(by_class.values()),
-        "weighted_f1": weighted_f1(by_class.values()),
-        "classes": {label: score.to_dict() for label, score in by_class.items()},
-    }
+def _f1(by_class: Mapping[str, Score], name: str = "classes") -> dict[str, Any]:
+    classes = {label: score.to_dict() for label, score in by_class.items()}
+    return {"macro_f1": macro_f1(by_class.values()), "weighted_f1": weighted_f1(by_class.values()), name: classes}
 
 
 def scores_from(classes: Mapping[str, Mapping[str, float]]) -> dict[str, Score]:

@@ -6,7 +6,7 @@ Each hypothesis has one or several references, and is compared with the one that
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from elman.metrics.references import check_references
+from elman.errors import UserError
 
 Tokens = Sequence[Hashable]
 
@@ -104,3 +104,21 @@ def _nearest(hypothesis: Tokens, several: Sequence[Tokens]) -> tuple[int, Tokens
     distances = [edit_distance(hypothesis, reference) for reference in several]
     smallest = min(distances)
     return smallest, several[distances.index(smallest)]
+
+
+def check_references(hypotheses: Sequence[object], references: Sequence[Sequence[object]]) -> None:
+    """Refuse hypotheses that have not each a list of references.
+
+    >>> check_references(["a"], [[]])
+    Traceback (most recent call last):
+    elman.errors.UserError: hypothesis 1 has no reference: give at least one
+    """
+    if len(hypotheses) != len(references):
+        raise UserError(
+            f"there are {len(hypotheses)} hypotheses and {len(references)} lists of references: give one for each"
+        )
+    if not len(hypotheses):
+        raise UserError("there are no hypotheses to score: give at least one")
+    for number, several in enumerate(references, 1):
+        if not len(several):
+            raise UserError(f"hypothesis {number} has no reference: give at least one")

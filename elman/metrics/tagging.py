@@ -26,7 +26,7 @@ class TagScores:
 
     @property
     def unseen_accuracy(self) -> float | None:
-        """The same for words that training never saw; None where every word is known."""
+        """The share of words that training never saw whose tag is right; None where every word is known."""
         return self.unseen_correct / self.unseen_tokens if self.unseen_tokens else None
 
     def to_dict(self) -> dict[str, Any]:

@@ -34,7 +34,10 @@ NONLINEARITIES: dict[str, Callable[[Tensor], Tensor]] = {
 class Cell(nn.Module):
     """One step of a recurrent network: a subclass says its equation in `project` and `step`.
 
-    `project` holds all that depends on the input only, so that a layer can do it for all steps at once.
+    `project` holds all that depends on the input only, so that a layer can do it for all steps at once. `blocks` is
+    how many matrices of H rows stand on each other in a weight: one for each gate, and for what the state is moved to.
+    A cell that carries more than its output h from step to step has the size of each part in `state_sizes`, and one
+    with other weights than two matrices and two biases has them in `shapes`.
 
     >>> cell = LSTMCell(input_size=3, hidden_size=5)
     >>> h, c = cell(torch.zeros(2, 3))

@@ -46,18 +46,24 @@ class ClassifierNetwork(nn.Module):
         self.output_dropout = nn.Dropout(output_dropout)
 
     def forward(self, texts: Inputs) -> Tensor:
-        packed = texts.tokens
-        x = self._embedded(texts)  # N x E
+        embedded = self.embed(texts)
         if self.locked:
-            x = locked_dropout(x, self.input_dropout, self.training, batch_sizes=packed.batch_sizes)
+            x = locked_dropout(embedded.data, self.input_dropout, self.training, batch_sizes=embedded.batch_sizes)
         else:
-            x = dropout(x, self.input_dropout, self.training)
-        steps, state = self.body(PackedSequence(x, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices))
-        vector = self.output_dropout(self.pooling(steps, state))  # B x H
-        return cast(Tensor, self.output(vector))  # B x C
+            x = dropout(embedded.data, self.input_dropout, self.training)
+        return self.score(embedded._replace(data=x))
 
-    def _embedded(self, texts: Inputs) -> Tensor:
-        """A vector for each token; a word's own and that of its characters side by side."""
+    def score(self, embedded: PackedSequence) -> Tensor:
+        """The score of every class (B x C), from the vectors of the tokens (N x E)."""
+        vector = self.output_dropout(self.pooling(*self.body(embedded)))  # B x H
+        return cast(Tensor, self.output(vector))
+
+    def embed(self, texts: Inputs) -> PackedSequence:
+        """A vector for each token (N x E); a word's own and that of its characters side by side."""
+        packed = texts.tokens
+        return PackedSequence(self._vectors(texts), packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices)
+
+    def _vectors(self, texts: Inputs) -> Tensor:
         places = texts.tokens.data
         if self.spelling is None:
             return cast(Tensor, self.embedding(self.unknown(places)))

@@ -17,12 +17,9 @@ from elman.nn.fast.autograd import by_autograd
 class Forbidden(NamedTuple):
     """What no tag sequence may do; True is forbidden."""
 
-    start: Tensor
-    """K: the tags that cannot come first."""
-    transitions: Tensor
-    """K x K: from the tag of the row to the tag of the column."""
-    end: Tensor
-    """K: the tags that cannot come last."""
+    start: Tensor  # K: the tags that cannot come first
+    transitions: Tensor  # K x K: from the tag of the row to the tag of the column
+    end: Tensor  # K: the tags that cannot come last
 
 
 def forbidden_transitions(tags: Sequence[str]) -> Forbidden:

@@ -120,26 +120,33 @@ class Decoder(nn.Module):
         packed = context.transpose(0, 1)[real.to(context.device)]  # N x M
         return self._readout(output.data, packed)
 
-    def step(self, inputs: Tensor, state: DecoderState, memory: Memory) -> tuple[Tensor, DecoderState]:
-        """The readouts (B x O) after one more embedded token of each source (B x E), and the state after it."""
+    def step(
+        self, inputs: Tensor, state: DecoderState, memory: Memory, weights: Tensor | None = None
+    ) -> tuple[Tensor, DecoderState]:
+        """The readouts (B x O) after one more embedded token of each source (B x E), and the state after it.
+
+        `weights` (B x S) take the place of what the attention would compute.
+        """
         if self.kind == "bahdanau":
             query = state.hidden[0][-1]  # R x H
             assert self.attention is not None
             if self.attention.sees_input:
                 query = torch.cat((inputs, query), dim=1)
-            context, weights = self._attend_once(query, memory)
+            context, weights = self._attend_once(query, memory, weights)
             output, hidden = self.body.step(torch.cat((inputs, context), dim=1), state.hidden)
             return self._readout(output, context, inputs), DecoderState(hidden, None, weights)
         fed = inputs if state.fed is None else torch.cat((inputs, state.fed), dim=1)
         output, hidden = self.body.step(fed, state.hidden)  # R x H
         if self.attention is None:
             return self._readout(output), DecoderState(hidden, None, None)
-        context, weights = self._attend_once(output, memory)
+        context, weights = self._attend_once(output, memory, weights)
         readout = self._readout(output, context)
         return readout, DecoderState(hidden, readout if self.kind == "luong-feeding" else None, weights)
 
-    def _attend_once(self, query: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
-        """The context of one query of each source (B x M), and its weights (B x S)."""
+    def _attend_once(self, query: Tensor, memory: Memory, weights: Tensor | None) -> tuple[Tensor, Tensor]:
+        """The context of one query of each source (B x M), and its weights (B x S), unless these are given."""
+        if weights is not None:
+            return (weights.unsqueeze(1) @ memory.states).squeeze(1), weights
         context, weights = self._attend(query.unsqueeze(1), memory)
         return context.squeeze(1), weights.squeeze(1)
 

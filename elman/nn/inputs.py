@@ -27,16 +27,11 @@ def packed_sequence(ragged: Ragged) -> PackedSequence:
 class Inputs(NamedTuple):
     """Some texts, packed (N tokens in all, W distinct words)."""
 
-    tokens: PackedSequence
-    """N ids; where words are spelled, N places among the distinct words."""
-    ids: Tensor | None = None
-    """W: ids of the distinct words."""
-    characters: Tensor | None = None
-    """W x C: ids of their characters."""
-    lengths: Tensor | None = None
-    """W: how many characters each has."""
-    features: Tensor | None = None
-    """W x F: case and affixes."""
+    tokens: PackedSequence  # N ids; where words are spelled, N places among the distinct words
+    ids: Tensor | None = None  # W: ids of the distinct words
+    characters: Tensor | None = None  # W x C: ids of their characters
+    lengths: Tensor | None = None  # W: how many characters each has
+    features: Tensor | None = None  # W x F: case and affixes
 
     @classmethod
     def of(cls, tokens: Ragged, spelled: Any = None) -> "Inputs":

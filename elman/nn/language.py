@@ -69,14 +69,14 @@ class LanguageNetwork(nn.Module):
         self, ids: Tensor, state: State = None, *, labels: Tensor | None = None, tower: int = 0
     ) -> tuple[Tensor, State]:
         """What the softmax sees at every step of a window (B x T ids), and the state after it."""
-        output, state = cast(Body, self.bodies[tower])(self._embed(ids, labels), state)  # B x T x H
+        output, state = cast(Body, self.bodies[tower])(self.embed(ids, labels), state)  # B x T x H
         return self._finish(self.output_dropout(output)), state
 
     def hidden_of_lines(
         self, ids: Tensor, lengths: Tensor, *, labels: Tensor | None = None, tower: int = 0
     ) -> tuple[Tensor, PackedSequence]:
         """What the softmax sees of whole lines: N x H without padding, and the packing that it follows."""
-        body, embedded = cast(Body, self.bodies[tower]), self._embed(ids, labels)
+        body, embedded = cast(Body, self.bodies[tower]), self.embed(ids, labels)
         if isinstance(body, Recurrent):
             packed = pack_padded_sequence(embedded, lengths, batch_first=True, enforce_sorted=False)
             output, _ = body(packed)
@@ -101,7 +101,8 @@ class LanguageNetwork(nn.Module):
         ]
         return tuple(begun) if isinstance(state, tuple) else begun[0]
 
-    def _embed(self, ids: Tensor, labels: Tensor | None) -> Tensor:
+    def embed(self, ids: Tensor, labels: Tensor | None = None) -> Tensor:
+        """What a body reads of B x T ids: their vectors (B x T x E), with the label's beside each if there is one."""
         if isinstance(self.embedding, nn.Embedding):
             vectors = self.embedding_dropout(ids, self.embedding)  # B x T x E
         else:

@@ -1,5 +1,6 @@
 """`Recurrent`: any cell, stacked, in one or two directions, with the dropouts of language models."""
 
+from collections.abc import Sequence
 from typing import Any, Literal, cast
 
 import torch
@@ -10,6 +11,7 @@ from torch.nn.utils.rnn import PackedSequence
 from elman.nn.cells import Cell, ChoGRUCell, ElmanCell, GRUCell, LSTMCell, State
 from elman.nn.dropout import check_probability, drop_weight, locked_dropout
 from elman.nn.fast import torch_layers
+from elman.nn.fast.backends import Inside, LayerTrace
 from elman.nn.layers import GRU, LSTM, RNN
 from elman.nn.mutants import MUT1Cell, MUT2Cell, MUT3Cell
 from elman.nn.steps import Hidden, Steps, as_hidden, as_state, join_states, run_stack, unroll_directions
@@ -50,6 +52,27 @@ class CellLayer(nn.Module):
     def forward(
         self, input: Tensor | PackedSequence, hx: Hidden | None = None
     ) -> tuple[Tensor | PackedSequence, Hidden]:
+        return self._run(input, hx, (None,) * len(self.cells))
+
+    def trace(self, input: Tensor | PackedSequence, hx: Hidden | None = None) -> LayerTrace:
+        """As a call, with the gates and states of every step as well.
+
+        >>> sorted(CellLayer([ChoGRUCell(3, 5)]).trace(torch.zeros(7, 2, 3)).inside[0])
+        ['h', 'r', 'z']
+        """
+        records: list[list[dict[str, Tensor]]] = [[] for _ in self.cells]
+        output, final = self._run(input, hx, records)
+        steps = Steps.of(input, batch_first=False)
+        join = torch.stack if steps.batch_sizes is None else torch.cat
+        inside = [{name: join([step[name] for step in record]) for name in record[0]} for record in records]
+        return LayerTrace(output, final, [{name: steps.output(part) for name, part in each.items()} for each in inside])
+
+    def _run(
+        self,
+        input: Tensor | PackedSequence,
+        hx: Hidden | None,
+        records: Sequence[list[dict[str, Tensor]] | None],
+    ) -> tuple[Tensor | PackedSequence, Hidden]:
         steps = Steps.of(input, batch_first=False)
         cells = [self.dropped(cast(Cell, module)) for module in self.cells]
         if hx is None:
@@ -57,7 +80,7 @@ class CellLayer(nn.Module):
             begin = tuple(steps.data.new_zeros(shape) for shape in shapes)
         else:
             begin = steps.state(hx)  # each D x B x H
-        output, final = unroll_directions(cells, steps.data, steps.batch_sizes, begin)
+        output, final = unroll_directions(cells, steps.data, steps.batch_sizes, begin, records)
         return steps.output(output), steps.final_state(final)
 
     def dropped(self, cell: Cell) -> Cell:
@@ -104,7 +127,7 @@ class Recurrent(nn.Module):
     ) -> None:
         super().__init__()
         kind = _cell_class(cell)
-        _check_options(kind, num_layers, merge, connections, proj_size)
+        _check_options(kind, num_layers, merge, connections, proj_size, nonlinearity)
         self.cell = cell if isinstance(cell, str) else cell.__name__
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bidirectional, self.batch_first = bidirectional, batch_first
@@ -129,13 +152,34 @@ class Recurrent(nn.Module):
         self, input: Tensor | PackedSequence, state: Hidden | None = None
     ) -> tuple[Tensor | PackedSequence, Hidden]:
         """The output of the last layer at every step, and the final state of all layers (L*D x B x H)."""
+        steps, output, final = self._run(input, state, None)
+        return steps.output(output), steps.final_state(final)
+
+    def trace(self, input: Tensor | PackedSequence, state: Hidden | None = None) -> LayerTrace:
+        """As a call, with the gates and states of every step of each layer and direction as well.
+
+        What `inside` calls h is what the cell gives, before connections are added or directions merged.
+
+        >>> trace = Recurrent("mut1", 3, 5, num_layers=2, connections="residual").trace(torch.zeros(7, 2, 3))
+        >>> len(trace.inside), sorted(trace.inside[1]), trace.inside[1]["z"].shape
+        (2, ['h', 'r', 'z'], torch.Size([7, 2, 5]))
+        """
+        inside: Inside = []
+        steps, output, final = self._run(input, state, inside)
+        shown = [{name: steps.output(part) for name, part in each.items()} for each in inside]
+        return LayerTrace(steps.output(output), steps.final_state(final), shown)
+
+    def _run(
+        self, input: Tensor | PackedSequence, state: Hidden | None, inside: Inside | None
+    ) -> tuple[Steps, Tensor, State]:
+        """All layers; gates and states of every step are added to `inside`, where it is given."""
         steps = Steps.of(input, self.batch_first)
         if steps.data.size(-1) != self.input_size:
             raise RuntimeError(f"expected input of size {self.input_size}, got {steps.data.size(-1)}")
         begin = self._initial(steps) if state is None else self._checked(steps, state)
 
         def run(depth: int, layer: nn.Module, below: Tensor) -> tuple[Tensor, State]:
-            return self._run_layer(layer, steps, below, self._state_of_layer(begin, depth))
+            return self._run_layer(layer, steps, below, self._state_of_layer(begin, depth), inside)
 
         def drop(_: int, data: Tensor) -> Tensor:
             if self.locked_dropout:
@@ -143,7 +187,7 @@ class Recurrent(nn.Module):
             return plain_dropout(data, self.dropout, self.training)
 
         output, finals = run_stack(self.layers, steps.data, run, drop, self.connections)
-        return steps.output(output), steps.final_state(join_states(finals))
+        return steps, output, join_states(finals)
 
     def step(self, input: Tensor, state: State) -> tuple[Tensor, State]:
         """One step of each row (R x I): the output (R x H), and the state after it (each part L x R x H).
@@ -163,14 +207,21 @@ class Recurrent(nn.Module):
         output, finals = run_stack(self.layers, input, run, lambda _, data: data, self.connections)
         return output, tuple(torch.stack(parts) for parts in zip(*finals, strict=True))  # each L x R x H
 
-    def _run_layer(self, layer: nn.Module, steps: Steps, below: Tensor, state: State) -> tuple[Tensor, State]:
+    def _run_layer(
+        self, layer: nn.Module, steps: Steps, below: Tensor, state: State, inside: Inside | None
+    ) -> tuple[Tensor, State]:
         """One layer on the data below it: its output, the directions merged, and its final state."""
         packed = steps.batch_sizes is not None
         input = PackedSequence(below, steps.batch_sizes) if packed else below
-        output, final = layer(input, as_hidden(state))
-        data = output.data if packed else output
+        if inside is None:
+            output, final = layer(input, as_hidden(state))
+        else:
+            traced: LayerTrace = layer.trace(input, as_hidden(state))  # type: ignore[operator]
+            output, final = traced.output, traced.state
+            inside.extend({name: _rows(part) for name, part in each.items()} for each in traced.inside)
+        data = _rows(output)
         if self.directions == 2 and self.merge == "mean":
-            data = data.unflatten(-1, (2, -1)).mean(dim=-2)
+            data = data.reshape(*data.shape[:-1], 2, -1).mean(dim=-2)
         return data, as_state(final)
 
     def _input_sizes(self) -> list[int]:
@@ -205,6 +256,10 @@ class Recurrent(nn.Module):
         return shape + (f", bidirectional, merge={self.merge}" if self.bidirectional else "")
 
 
+def _rows(part: Tensor | PackedSequence) -> Tensor:
+    return part.data if isinstance(part, PackedSequence) else part
+
+
 def _layer(
     kind: type[Cell], input_size: int, hidden_size: int, directions: int, weight_dropout: float, options: dict[str, Any]
 ) -> nn.Module:
@@ -223,8 +278,10 @@ def _cell_class(cell: str | type[Cell]) -> type[Cell]:
     return cell
 
 
-def _check_options(kind: type[Cell], num_layers: int, merge: str, connections: str, proj_size: int) -> None:
-    """ValueError for an option that there is not."""
+def _check_options(
+    kind: type[Cell], num_layers: int, merge: str, connections: str, proj_size: int, nonlinearity: str
+) -> None:
+    """ValueError for an option that there is not, or that the cell has not."""
     if num_layers <= 0:
         raise ValueError(f"num_layers must be greater than zero, got {num_layers}")
     if merge not in ("concat", "mean"):
@@ -233,3 +290,5 @@ def _check_options(kind: type[Cell], num_layers: int, merge: str, connections: s
         raise ValueError(f"connections must be 'plain', 'residual' or 'dense', got {connections!r}")
     if proj_size and kind is not LSTMCell:
         raise ValueError(f"proj_size is for the cell 'lstm' only, got it for {kind.__name__}")
+    if nonlinearity != "tanh" and kind is not ElmanCell:
+        raise ValueError(f"nonlinearity is for the cell 'rnn' only, got {nonlinearity!r} for {kind.__name__}")

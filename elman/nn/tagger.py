@@ -43,10 +43,18 @@ class TagNetwork(nn.Module):
 
     def forward(self, sentences: Inputs) -> Tensor:
         """The score of every tag for every token, N x K, packed."""
-        sizes = sentences.tokens.batch_sizes
-        vectors = self._drop(self._vectors(sentences), self.input_dropout, sizes)  # N x E
-        output, _ = self.body(PackedSequence(vectors, sizes))
-        hidden = self._drop(output.data, self.output_dropout, sizes)  # N x D*H
+        embedded = self.embed(sentences)
+        vectors = self._drop(embedded.data, self.input_dropout, embedded.batch_sizes)
+        return self.score(embedded._replace(data=vectors))
+
+    def embed(self, sentences: Inputs) -> PackedSequence:
+        """What the layers read of each word (N x E), in the order of the packing."""
+        return PackedSequence(self._vectors(sentences), sentences.tokens.batch_sizes)
+
+    def score(self, embedded: PackedSequence) -> Tensor:
+        """The score of every tag for every token (N x K), from the vectors of the words (N x E)."""
+        output, _ = self.body(embedded)
+        hidden = self._drop(output.data, self.output_dropout, embedded.batch_sizes)  # N x D*H
         return cast(Tensor, self.scores(hidden))
 
     def loss(self, scores: Tensor, tags: Tensor, batch_sizes: Tensor) -> Tensor:

@@ -155,9 +155,14 @@ class TranslationNetwork(nn.Module):
 
     # Writing
 
-    def step(self, ids: Tensor, state: DecoderState, memory: Memory) -> tuple[Tensor, DecoderState]:
-        """The logits of the next token of each source (B x V) after one more of them (B)."""
-        readout, state = self.decoder.step(self._embed(self.target, ids), state, memory)
+    def step(
+        self, ids: Tensor, state: DecoderState, memory: Memory, weights: Tensor | None = None
+    ) -> tuple[Tensor, DecoderState]:
+        """The logits of the next token of each source (B x V) after one more of them (B).
+
+        `weights` (B x S) take the place of what the attention would compute.
+        """
+        readout, state = self.decoder.step(self._embed(self.target, ids), state, memory, weights)
         return self.softmax.logits(readout), state
 
     def _embed(self, embedding: nn.Embedding, ids: Tensor) -> Tensor:

@@ -33,8 +33,10 @@ def check_classes(counts: Mapping[str, int], texts: int, where: str) -> None:
         )
 
 
-def check_known(records: Iterable[LabelledText], known: Collection[str]) -> None:
-    """Refuse a label that the training texts do not have.
+def check_known(
+    records: Iterable[LabelledText], known: Collection[str], why: str = "which no training text has"
+) -> None:
+    """Refuse a label that the training texts do not have; `why` says in what way it is unknown.
 
     >>> from pathlib import Path
     >>> from elman.records.places import Place
@@ -46,7 +48,7 @@ def check_known(records: Iterable[LabelledText], known: Collection[str]) -> None
         for label in record.labels:
             if label not in known:
                 told = nearest(label, sorted(known))
-                raise UserError(f"{record.where} has the label {label!r}, which no training text has: {told}")
+                raise UserError(f"{record.where} has the label {label!r}, {why}: {told}")
 
 
 def stratified_split(labels: Sequence[Hashable], fraction: float, seed: int = 0) -> tuple[list[int], list[int]]:

@@ -47,16 +47,21 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class Columns:
-    """The two columns by name or by number from 1; `guess` says in a sentence what was guessed, if anything was."""
+    """The two columns by name or by number from 1; `guess` says in a sentence what was guessed, if anything was.
+
+    With `keeps`, the other cells of a row are kept by the names in the header, as the fields of an object are.
+    """
 
     roles: "Roles"
     first: str | int
     second: str | int | None
     guess: str = ""
+    keeps: bool = False
 
     def parts(self, rows: Rows, bad: BadLines = FAIL) -> Iterator[Parts]:
         """The parts of each row; the header is left out."""
         indices: tuple[int, int] | None = None
+        names: list[str] = []
         for where, row in rows:
             if isinstance(row, dict):
                 try:
@@ -68,8 +73,12 @@ class Columns:
                 first = column_index(where, row, self.first)
                 indices = first, first if self.second is None else column_index(where, row, self.second)
                 if self.roles.is_header(row, (self.first, self.second)):
+                    names = row if self.keeps else []
                     continue
-            yield Parts(where, row[indices[0]], None if self.second is None else row[indices[1]], {})
+            fields: dict[str, Any] = dict(zip(names, row, strict=False))
+            if names:
+                del fields[names[indices[0]]]
+            yield Parts(where, row[indices[0]], None if self.second is None else row[indices[1]], fields)
 
     def _of_object(self, where: Place, fields: dict[str, Any]) -> Parts:
         first = text_of(where, field_of(where, fields, str(self.first)), self.first)
@@ -129,7 +138,7 @@ class Roles:
         if told is not None:
             if isinstance(row, list):
                 column_index(where, row, told)
-            return Columns(self, told if isinstance(row, list) else str(told), None)
+            return Columns(self, told if isinstance(row, list) else str(told), None, keeps=True)
         column: Column = self._trained(row, trained, by_number=self.directed)
         if column is None:
             column = self.alone(row)
@@ -140,7 +149,7 @@ class Roles:
         if column is None:
             which = f"say which is the {self.first} with {TEXT_OPTION}NAME"
             raise RecordError(where, f"has the fields {', '.join(row)}: {which}")
-        return Columns(self, column, None)
+        return Columns(self, column, None, keeps=True)
 
     def is_header(self, row: list[str], told: Two = (None, None)) -> bool:
         """Whether the first row holds names: those told, or where none is told, usual ones."""
@@ -184,7 +193,7 @@ class Roles:
         return (choices[1], choices[0]) if first < second else (choices[0], choices[1])
 
     def alone(self, row: Row) -> Column:
-        """The column of the first part where there need not be a second."""
+        """The column of the first part in a row that need not have the second; None where it cannot be told."""
         names = list(row)
         named = named_column(names, self.usual[0])
         if named is None and len(names) == 2 and (other := named_column(names, self.usual[1])) is not None:

@@ -16,6 +16,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 USUAL = "usual ones are utf-8, latin-1, utf-16"
 ENCODING_OPTION = "-s data.encoding="  # what a user types before the name of an encoding, where files are trained on
 HALVES = (b"+2AA-", rb"\ud800")  # half a surrogate pair, as utf-7 and Python's escapes write it
+WIDE = ("utf-16", "utf-32")  # encodings in which a character is more than one byte
 WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -67,6 +68,12 @@ def raw_chunks(path: Path) -> Iterator[bytes]:
                 raise UserError(f"{path} is a damaged gzip file: fetch or pack it again") from error
 
 
+def is_binary(path: Path, encoding: str) -> bool:
+    """Whether the beginning of a file has bytes that no text has, in this encoding or another one."""
+    start = next(raw_chunks(path), b"")
+    return b"\0" in start and not start.startswith(WIDE_MARKS) and not check_encoding(encoding).startswith(WIDE)
+
+
 def stream_chunks(stream: BinaryIO, where: Path) -> Iterator[bytes]:
     """The bytes of an open stream, as much as is there each time, so that nobody waits for more than that."""
     read = getattr(stream, "read1", stream.read)
@@ -84,7 +91,7 @@ def text_chunks(path: Path, chunks: Iterable[bytes], encoding: str, option: str 
     """
     utf8 = codecs.lookup(encoding).name == "utf-8"
     decoder = codecs.getincrementaldecoder("utf-8-sig" if utf8 else encoding)()
-    wide = encoding.startswith(("utf-16", "utf-32"))
+    wide = encoding.startswith(WIDE)
     line, held = 1, ""
     for chunk in chunks:
         if not wide and b"\0" in chunk:

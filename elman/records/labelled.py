@@ -126,7 +126,6 @@ class LabelledReader(TwoPartReader[LabelledText]):
         return LabelledText(text, tuple(dict.fromkeys(labels)), where)
 
     def question(self, where: Place, text: str, fields: dict[str, Any]) -> LabelledText:
-        """A text without labels."""
         return LabelledText(text, (), where, fields)
 
     def _labels(self, where: Place, value: Any, name: Column) -> tuple[str, ...]:

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import BinaryIO, Literal, TypeVar
 
 from elman.errors import UserError
-from elman.records.decoding import ENCODING_OPTION, check_encoding, raw_chunks, stream_chunks, text_chunks
+from elman.records.decoding import ENCODING_OPTION, WIDE, check_encoding, raw_chunks, stream_chunks, text_chunks
 from elman.records.places import Place, RecordError
 
 X = TypeVar("X")
 OnError = Literal["fail", "skip"]
-WIDE = ("utf-16", "utf-32")
 
 
 class BadLines:
@@ -48,6 +47,18 @@ class BadLines:
 
 
 FAIL = BadLines()
+
+
+def made(makers: Iterable[Callable[[], X | None]], bad: BadLines) -> Iterator[X]:
+    """The records that can be made, those that are None left out; one that cannot is a bad line."""
+    for make in makers:
+        try:
+            record = make()
+        except RecordError as error:
+            bad(error)
+        else:
+            if record is not None:
+                yield record
 
 
 def first_look(find: Callable[[BadLines], X]) -> X:

@@ -10,12 +10,18 @@ from elman.records.places import Place, RecordError
 def read_items(data: Iterable[Any], name: str) -> Iterator[tuple[Place, Any]]:
     """Where each item stands, and the item: a dict where it is a mapping or the row of a data frame, else as it is.
 
-    Data frames (pandas, polars) are known by what they can do, and need not be installed; data sets give mappings.
+    Data frames (pandas, polars) are known by what they can do, and need not be installed; data sets give mappings. A
+    mapping has a list for each column.
 
     >>> [(str(where), item) for where, item in read_items([("good", "a"), {"text": "bad"}], "train")]
     [('record 1 of train', ('good', 'a')), ('record 2 of train', {'text': 'bad'})]
+    >>> [item for _, item in read_items({"text": ["good", "bad"], "label": [1, 0]}, "train")]
+    [{'text': 'good', 'label': 1}, {'text': 'bad', 'label': 0}]
     """
-    if isinstance(data, (str, bytes, Mapping)) or not isinstance(data, Iterable):
+    if isinstance(data, Mapping):
+        yield from read_items(_rows(data, name), name)
+        return
+    if isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
         raise UserError(
             f"{name} is a {type(data).__name__}: give a list of records, a data frame, or the path of a file"
         )
@@ -28,6 +34,20 @@ def read_items(data: Iterable[Any], name: str) -> Iterator[tuple[Place, Any]]:
         if names is not None:
             item = dict(zip(names, item, strict=True))
         yield Place(name, number), dict(item) if isinstance(item, Mapping) else item
+
+
+def _rows(columns: Mapping[Any, Any], name: str) -> list[dict[str, Any]]:
+    """The rows of a mapping from the names of columns to what stands in them."""
+    lists: dict[str, list[Any]] = {}
+    for column, cells in columns.items():
+        if isinstance(cells, (str, bytes, Mapping)) or not isinstance(cells, Iterable):
+            raise UserError(f"{name} is a mapping whose {str(column)!r} is no list: give a list for each column")
+        lists[str(column)] = cells.tolist() if hasattr(cells, "tolist") else list(cells)
+        first = next(iter(lists))
+        if len(lists[str(column)]) != len(lists[first]):
+            counts = f"{len(lists[first])} cells in {first!r} and {len(lists[str(column)])} in {str(column)!r}"
+            raise UserError(f"{name} has {counts}: give columns of one length")
+    return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
 
 
 def parts_of(where: Place, item: Any, parts: tuple[str, str]) -> tuple[Any, Any]:

@@ -135,7 +135,6 @@ class PairReader(TwoPartReader[Pair]):
         return Pair(parts.first.strip(), text_of(parts.where, parts.second, name).strip(), parts.where)
 
     def question(self, where: Place, text: str, fields: dict[str, Any]) -> Pair:
-        """A source without its target."""
         return Pair(text, "", where, fields)
 
     def _starts_with_sounds(self, paths: Sequence[Path]) -> bool:
@@ -227,7 +226,7 @@ def collect_pairs(pairs: Iterable[Pair], source: Path | str, *, drop_duplicates:
 
 
 def references(pairs: Iterable[Pair]) -> dict[str, list[str]]:
-    """Each source once, in the order of the pairs, with all its different targets: one to read, several to be right.
+    """Each source once, in the order of the pairs, with all its different targets, any of which is a right answer.
 
     >>> references([Pair("tomato", "T EY"), Pair("go", "G OW"), Pair("tomato", "T AA")])
     {'tomato': ['T EY', 'T AA'], 'go': ['G OW']}

@@ -86,4 +86,6 @@ def _copied(stream: BinaryIO) -> IO[bytes]:
         copy.flush()
     except OSError as error:
         raise explained("standard input cannot be kept", error, "write it to a file, and name that") from error
+    if not copy.tell():
+        raise UserError("standard input is empty: pipe the data into it, or name a file")
     return copy

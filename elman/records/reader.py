@@ -4,6 +4,7 @@ import csv
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, cast, get_args
@@ -11,7 +12,7 @@ from typing import Any, ClassVar, Generic, TypeVar, cast, get_args
 from elman.errors import UserError, nearest
 from elman.records.columns import SAMPLE, Columns, Parts, Roles, Rows
 from elman.records.decoding import check_encoding
-from elman.records.lines import FAIL, BadLines, first_look, read_lines
+from elman.records.lines import FAIL, BadLines, first_look, made, read_lines
 from elman.records.memory import parts_of, read_items
 from elman.records.paths import Paths
 from elman.records.places import Place, RecordError
@@ -127,14 +128,7 @@ class TwoPartReader(ABC, Generic[R]):
         head = list(islice(items, SAMPLE))
         objects = [(where, item) for where, item in head if isinstance(item, dict)]
         columns = self.roles.find(name, iter(objects), self.told) if objects else None
-        for where, item in chain(head, items):
-            try:
-                record = self._object(where, item, columns)
-            except RecordError as error:
-                bad(error)
-            else:
-                if record is not None:
-                    yield record
+        yield from made((partial(self._object, where, item, columns) for where, item in chain(head, items)), bad)
 
     def _object(self, where: Place, item: Any, columns: Columns | None) -> R | None:
         if isinstance(item, self.kind):
@@ -162,14 +156,7 @@ class TwoPartReader(ABC, Generic[R]):
 
     def made(self, parts: Iterable[Parts], name: Column, bad: BadLines) -> Iterator[R]:
         """The records that parts make, the second of the column `name`; what is wrong with one is a bad line."""
-        for part in parts:
-            try:
-                record = self.record(part, name)
-            except RecordError as error:
-                bad(error)
-            else:
-                if record is not None:
-                    yield record
+        return made((partial(self.record, part, name) for part in parts), bad)
 
     def shown_format(self, lines: list[str]) -> Format | None:
         """How rows are written in a file whose name does not tell: objects and headers can be nothing else.

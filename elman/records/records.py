@@ -68,7 +68,6 @@ class RecordReader(TwoPartReader[Record]):
         return Record(parts.first, label, parts.where)
 
     def question(self, where: Place, text: str, fields: dict[str, Any]) -> Record:
-        """A text without a label."""
         return Record(text, None, where, fields)
 
     def _object(self, where: Place, item: Any, columns: Any) -> Record | None:

@@ -1,5 +1,6 @@
 """Numbers over time, from tables: one series or several, with or without a column of times."""
 
+import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ Rows = list[tuple[Place, dict[str, Any]]]
 Missing = Literal["refuse", "previous", "interpolate"]
 TIMES = ("time", "date", "datetime", "timestamp", "ds", "step", "year", "month", "week", "day", "hour", "quarter")
 NOTHING = ("", "na", "n/a", "nan", "null", "none", ".", "?", "-")
+LARGEST = 1e100  # a sum of squares of larger ones may be no number
 UNEVEN = 0.1  # of the usual step: months and leap years are as even as a calendar gets, missing rows are not
 
 
@@ -54,8 +56,10 @@ class Series:
             table = np.asarray(numbers, np.float64)
         except (TypeError, ValueError):
             raise UserError("a series is a list of numbers: give each step as a number, or as a row of them") from None
+        if table.ndim == 0:
+            raise UserError("a series is a list of numbers, at least one: give each step as one, or as a row of them")
         table = table[:, None] if table.ndim == 1 else table
-        if not table.size or table.shape[1:] != (width,) or not np.isfinite(table).all():
+        if not table.size or table.shape[1:] != (width,) or not (np.abs(table) < LARGEST).all():
             shape = " x ".join(map(str, table.shape))
             raise UserError(f"a series is rows of {width} finite numbers each, at least one: give such, not {shape}")
         return cls("", table[:, :channels], table[:, channels:])
@@ -156,7 +160,9 @@ class SeriesReader:
             name for name, value in first[1].items() if name not in others and _may_be_number(value)
         )
         if not target:
-            raise UserError(f"{source} has no column of numbers: name one with -s data.target=NAME")
+            raise UserError(
+                f"{source} has no column of numbers: name one with -s data.target=NAME (elman predict: --column NAME)"
+            )
         groups: dict[str, Rows] = {}
         for where, row in chain([first], rows):
             groups.setdefault("" if key is None else str(row.get(key)), []).append((where, row))
@@ -256,12 +262,15 @@ def _number(where: Place | None, name: str, value: Any) -> float:
         return float("nan")
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):  # the last one is what a tensor of several numbers says
         number = float("inf")
-    if np.isinf(number):
+    except OverflowError:  # an integer of hundreds of digits
+        number = LARGEST
+    if abs(number) >= LARGEST:
+        what = "no number" if np.isinf(number) else "too large a number"
         raise RecordError(
             where or Place("the table", 1),
-            f"has {value!r} in the column {name!r}, which is no number: mend it, or name other columns with "
+            f"has {reprlib.repr(value)} in the column {name!r}, which is {what}: mend it, or name other columns with "
             "-s data.target=NAME (elman predict: --column NAME)",
         )
     return number
@@ -277,7 +286,8 @@ def _check_steps(times: Sequence[str], rows: Rows, name: str) -> None:
         if moment is None:
             raise RecordError(
                 place,
-                f"has {text!r} where the others{of} have a time: mend it, or say -s data.uneven=true to count rows",
+                f"has {text!r} where the others{of} have a time: mend it, or say -s data.uneven=true to count rows "
+                "(elman predict: --uneven)",
             )
     steps = np.diff(np.array(moments, np.float64))
     if not len(steps):
@@ -289,7 +299,7 @@ def _check_steps(times: Sequence[str], rows: Rows, name: str) -> None:
             rows[1 + int(odd.argmax())][0],
             f"does not follow the row before it{of} in the usual step: sort and fill the rows, say "
             "-s data.uneven=true (elman predict: --uneven) to count rows and not time, or name the column that tells "
-            "several series apart with -s data.key=NAME",
+            "several series apart with -s data.key=NAME (elman predict: give a file for each)",
         )
 
 

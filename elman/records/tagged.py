@@ -8,7 +8,7 @@ txt           a raw text a line, to be tagged; `TOKEN` cuts it into tokens
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -19,7 +19,7 @@ from elman.errors import UserError, nearest
 from elman.files import write_aside
 from elman.records.columns import TEXT_OPTION
 from elman.records.decoding import check_encoding
-from elman.records.lines import FAIL, BadLines, read_lines
+from elman.records.lines import FAIL, BadLines, made, read_lines
 from elman.records.memory import parts_of, read_items
 from elman.records.paths import Paths, expand
 from elman.records.places import Place, RecordError
@@ -129,7 +129,7 @@ class TaggedReader:
             written = "conll" if first.lstrip("\ufeff").startswith(DOCUMENT) else "txt"
         if written in ("jsonl", "ndjson", "json"):
             rows = read_objects(where, lines, "json" if written == "json" else "jsonl", bad)
-            yield from _made((partial(self._asked, *row, column) for row in rows), bad)
+            yield from made((partial(self._asked, *row, column) for row in rows), bad)
         elif written in ("conll", "tsv", "conllu"):
             numbered = column if column is not None else (self.token if str(self.token).isdecimal() else None)
             conll: Format = "conllu" if written == "conllu" else "conll"
@@ -138,14 +138,14 @@ class TaggedReader:
         elif column is not None:
             raise UserError(f"{where} has no columns: leave --column out, or give --format conll")
         else:
-            yield from _made((partial(_cut, Place(where, n), line, {}) for n, line in enumerate(lines, 1)), bad)
+            yield from made((partial(_cut, Place(where, n), line, {}) for n, line in enumerate(lines, 1)), bad)
 
     def objects(self, data: Iterable[Any], name: str = "train", bad: BadLines = FAIL) -> Iterator[Sentence]:
         """The sentences of data in memory, which `name` calls in messages.
 
         Tuples of tokens and tags, mappings with such fields, a data frame, a data set, sentences as they are.
         """
-        return _made((partial(self._object, *item) for item in read_items(data, name)), bad)
+        return made((partial(self._object, *item) for item in read_items(data, name)), bad)
 
     def _object(self, where: Place, item: Any) -> Sentence:
         if isinstance(item, Sentence):
@@ -178,7 +178,7 @@ class TaggedReader:
             lines = read_lines(path, self.encoding, bad)
             if columns is None:
                 rows = read_objects(path, lines, format, bad)
-                sentences: Iterator[Sentence | DocumentMark] = _made((partial(self._object, *row) for row in rows), bad)
+                sentences: Iterator[Sentence | DocumentMark] = made((partial(self._object, *row) for row in rows), bad)
             else:
                 sentences = columns.read(path, lines, bad)
             for sentence in sentences:
@@ -356,14 +356,3 @@ def _cut(where: Place, text: str, fields: dict[str, Any]) -> Sentence:
     if not tokens:
         raise RecordError(where, "has no tokens to tag: write some, or remove the line")
     return Sentence(tokens, (), where, text, fields)
-
-
-def _made(makers: Iterable[Callable[[], Sentence]], bad: BadLines) -> Iterator[Sentence]:
-    """The sentences that can be made; one that cannot is a bad line."""
-    for make in makers:
-        try:
-            sentence = make()
-        except RecordError as error:
-            bad(error)
-        else:
-            yield sentence

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from elman import kernels
 from elman.errors import UserError
 
 
@@ -42,6 +43,13 @@ def number_above(value: Any, least: int, what: str) -> int:
     return int(value)
 
 
-def checked_threads(threads: int | None) -> int | None:
-    """How many threads may be used at most, or None for as many as `kernels.threads()` says."""
-    return None if threads is None else number_above(threads, 1, "threads")
+class Threaded:
+    """What runs on so many threads at most; None for as many as `kernels.threads()` says."""
+
+    def __init__(self, threads: int | None) -> None:
+        self._threads = None if threads is None else number_above(threads, 1, "threads")
+
+    @property
+    def threads(self) -> int:
+        """How many threads it uses at most."""
+        return self._threads or kernels.threads()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from elman import kernels
 from elman.errors import UserError
-from elman.runtime.arguments import checked_threads, whole_numbers
+from elman.runtime.arguments import Threaded, whole_numbers
 from elman.runtime.layers import Layers
 from elman.runtime.quantise import Arrays
 from elman.runtime.weights import Float, Shapes, Weights, arrays_of, type_refusal
@@ -47,7 +47,7 @@ def encoder_refusal(layers: "Layers | Recurrent", arrays: Arrays | None = None) 
     return type_refusal(arrays or {})
 
 
-class Encoder:
+class Encoder(Threaded):
     """Layers whose weights were packed once and never change; several threads of a program may use them at once.
 
     It reads vectors, or the ids of the `embedding` of that name, and answers for every step; with a `pooling` (last,
@@ -76,7 +76,7 @@ class Encoder:
     ) -> None:
         if (reason := encoder_refusal(layers)) is not None:
             raise UserError(reason)
-        self._threads = checked_threads(threads)
+        super().__init__(threads)
         tops = {"attention": pooling_name if pooling == "attention" else None, "output": output}
         weights = Weights(arrays, {**layers.shapes(), **_shapes(layers, arrays, embedding, tops)})
         vectors = None if embedding is None else weights.numbers(f"{embedding}.weight")
@@ -133,11 +133,6 @@ class Encoder:
             return cast(Float, self._native.read_vectors(np.ascontiguousarray(read, np.float32), many, self.threads))
         except (ValueError, TypeError) as error:
             raise UserError(str(error)) from None
-
-    @property
-    def threads(self) -> int:
-        """How many threads it uses at most."""
-        return self._threads or kernels.threads()
 
 
 class CompiledCharacters:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from elman import kernels
 from elman.errors import UserError
-from elman.runtime.arguments import checked_threads, number_above, whole_numbers
+from elman.runtime.arguments import Threaded, number_above, whole_numbers
 from elman.runtime.generation import checked_prompts, known_ids, new_ids, sampling_arguments
 from elman.runtime.language import LanguageParts, refusal
 from elman.runtime.quantise import Arrays, quantise, quantised
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 NONE: NDArray[np.int64] = np.empty(0, np.int64)
 
 
-class Engine:
+class Engine(Threaded):
     """A network whose weights were packed once and never change; the state of what was read is explicit.
 
     Several threads of a program may use one engine at the same time. `threads` is how many it uses at most (None: as
@@ -49,7 +49,7 @@ class Engine:
     def __init__(self, parts: LanguageParts, arrays: Arrays, *, threads: int | None = None) -> None:
         if (reason := parts.refusal()) is not None:
             raise UserError(reason)
-        self._threads = checked_threads(threads)
+        super().__init__(threads)
         description = parts.description(Weights(arrays, parts.shapes()))
         try:
             self._native: Any = kernels.native.make_engine(description)
@@ -181,11 +181,6 @@ class Engine:
         except ValueError as error:
             raise UserError(str(error)) from None
         return new_ids(writing, stop_when)
-
-    @property
-    def threads(self) -> int:
-        """How many threads it uses at most."""
-        return self._threads or kernels.threads()
 
     # Checking
 

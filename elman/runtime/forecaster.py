@@ -1,6 +1,5 @@
 """A forecaster, compiled: windows of numbers to what comes after them, with no PyTorch call inside."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +21,8 @@ class Forecast:
     >>> forecast = Forecast("a", np.array([[1.5], [2.5]]), {0.9: np.array([[2.0], [3.0]])})
     >>> list(forecast.lines())
     ['a\\t1\\t1.5\\t2', 'a\\t2\\t2.5\\t3']
-    >>> forecast.to_json(7)
-    '{"line": 7, "series": "a", "mean": [[1.5], [2.5]], "quantiles": {"0.9": [[2.0], [3.0]]}}'
+    >>> forecast.to_dict()
+    {'series': 'a', 'mean': [[1.5], [2.5]], 'quantiles': {'0.9': [[2.0], [3.0]]}}
     """
 
     name: str
@@ -42,12 +41,10 @@ class Forecast:
         for step, row in enumerate(np.concatenate([self.mean, *self.quantiles.values()], axis=1).tolist(), 1):
             yield "\t".join([*name, str(step), *(f"{value:.6g}" for value in row)])
 
-    def to_json(self, line: int | None = None) -> str:
-        """One JSON object; `line` is that on which the series begins."""
-        place = {} if line is None else {"line": line}
+    def to_dict(self) -> dict[str, Any]:
+        """As one line of JSON has it."""
         quantiles = {str(share): values.round(6).tolist() for share, values in self.quantiles.items()}
-        shown = {"series": self.name, "mean": self.mean.round(6).tolist(), "quantiles": quantiles}
-        return json.dumps(place | shown, ensure_ascii=False)
+        return {"series": self.name, "mean": self.mean.round(6).tolist(), "quantiles": quantiles}
 
 
 class CompiledForecaster:

@@ -74,20 +74,5 @@ def quantised(arrays: Arrays) -> bool:
 
 
 def numbers(weight: "Tensor | NDArray[Any]") -> NDArray[Any]:
-    """A tensor of PyTorch's, or an array, as a NumPy array.
-
-    >>> numbers(np.ones(2)).tolist()
-    [1.0, 1.0]
-    """
+    """A tensor of PyTorch's, or an array, as a NumPy array."""
     return np.asarray(weight.detach().cpu() if hasattr(weight, "detach") else weight)
-
-
-def tensors(arrays: Arrays) -> "dict[str, Tensor]":
-    """Arrays as PyTorch has them.
-
-    >>> tensors({"bias": np.ones(2)})["bias"].tolist()
-    [1.0, 1.0]
-    """
-    import torch
-
-    return {name: torch.from_numpy(array) for name, array in arrays.items()}

@@ -25,8 +25,7 @@ class State:
     (2, True)
     """
 
-    numbers: NDArray[np.float32]
-    """B x S: for each row and layer h, then c where there is one."""
+    numbers: NDArray[np.float32]  # B x S: for each row and layer h, then c where there is one
     engine: bytes
     """Eight bytes that tell which engine, with which weights, made it."""
 

@@ -87,7 +87,7 @@ class TranslationParts:
 
     @property
     def attends_before(self) -> bool:
-        """Whether the decoder attends with the state before the step, and reads what it saw."""
+        """Whether a step attends first, with the state before it, and then reads the context beside its token."""
         return self.kind == "bahdanau"
 
     @property

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from elman import kernels
 from elman.errors import UserError
 from elman.ragged import Ints, Ragged
-from elman.runtime.arguments import checked_threads, whole_numbers
+from elman.runtime.arguments import Threaded, whole_numbers
 from elman.runtime.encoder import looked_up
 from elman.runtime.layers import Stack
 from elman.runtime.quantise import Arrays
@@ -40,24 +40,18 @@ def translator_refusal(network: "TranslationNetwork") -> str | None:
 class Sources(NamedTuple):
     """What an encoder gives of B sources for the decoder to attend to."""
 
-    keys: Float
-    """B x S x K."""
-    states: Float
-    """B x S x M."""
-    lengths: Int32
-    """B."""
+    keys: Float  # B x S x K
+    states: Float  # B x S x M
+    lengths: Int32  # B
 
 
 class TranslatorState(NamedTuple):
     """What R rows have written so far."""
 
-    numbers: Float
-    """R x N: for each layer h, then c; then the readout where that is fed."""
-    owners: Int32
-    """R: the source of each row."""
+    numbers: Float  # R x N: for each layer h, then c; then the readout where that is fed
+    owners: Int32  # R: the source of each row
     sources: Sources
-    weights: Float
-    """R x S: the attention of the last step."""
+    weights: Float  # R x S: the attention of the last step
 
     def select(self, rows: Ints) -> "TranslatorState":
         """The state of some of the rows."""
@@ -65,7 +59,7 @@ class TranslatorState(NamedTuple):
         return TranslatorState(self.numbers.take(rows, axis=0), self.owners.take(rows), self.sources, weights)
 
 
-class CompiledTranslator:
+class CompiledTranslator(Threaded):
     """A network whose weights were packed once and never change; several threads of a program may use it at once.
 
     `threads` is how many it uses at most (None: as many as `kernels.threads()` says).
@@ -83,7 +77,7 @@ class CompiledTranslator:
     def __init__(self, parts: TranslationParts, arrays: Arrays, *, threads: int | None = None) -> None:
         if (reason := parts.refusal()) is not None:
             raise UserError(reason)
-        self._threads = checked_threads(threads)
+        super().__init__(threads)
         weights = Weights(arrays, parts.shapes())
         try:
             self._native: Any = kernels.native.make_decoder(parts.description(weights))
@@ -141,11 +135,6 @@ class CompiledTranslator:
         """What `elman.decode` searches to translate these sources, row i the i-th of them."""
         return CompiledSteps(self, sources)
 
-    @property
-    def threads(self) -> int:
-        """How many threads it uses at most."""
-        return self._threads or kernels.threads()
-
 
 class StepsState(NamedTuple):
     """The state of a translator, and where the logits of its rows stand until the next step."""
@@ -167,7 +156,7 @@ class CompiledSteps:
         return StepsState(self.translator.read(sources), self.translator.room(batch_size))
 
     def step(self, ids: Ints, state: StepsState) -> tuple[Float, StepsState]:
-        """Write one id a row; logits of the next, which last until the step after."""
+        """The logits of the next id after one more of each row (R x V), whose memory the next step uses again."""
         # Fresh memory would be mapped page by page at every step.
         room = state.room if len(state.room) >= len(ids) else self.translator.room(len(ids))
         logits, after = self.translator.step(ids, state.translator, room)

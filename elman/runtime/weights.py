@@ -153,9 +153,6 @@ class Weights:
         """A bias; zeros where the network has none."""
         return self.numbers(name) if name in self.arrays else np.zeros(size, dtype=np.float32)
 
-    def __contains__(self, name: str) -> bool:
-        return name in self.arrays
-
 
 def columns(matrix: Packable, begin: int, end: int | None = None) -> Packable:
     """Some columns of a matrix.

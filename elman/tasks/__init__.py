@@ -1,34 +1,86 @@
 """Tasks: each binds text, network, training and search into one thing that a user wants."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from copy import copy
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from elman.errors import RunError, UserError, nearest
-from elman.tasks import training
-from elman.tasks.classify import Classify, TextClassifier
+from elman.errors import UserError, nearest
 from elman.tasks.folder import Config, read_config
-from elman.tasks.language import Language, LanguageModel
 from elman.tasks.memory import explain_out_of_memory
 from elman.tasks.model import Backend, Model
 from elman.tasks.predict import are_names
-from elman.tasks.recipes import find_recipe, load_recipe, replaced
-from elman.tasks.report import Report
-from elman.tasks.run import saved_recipe
-from elman.tasks.series import Forecaster, SeriesTask
-from elman.tasks.tag import Tag, TagModel
 from elman.tasks.task import Source, Task
-from elman.tasks.translate import Translate, Translator
-from elman.train.progress import Reporter
 from elman.train.recipe import Settings, apply_overrides, parse, read_toml
 
-TASKS: dict[str, Task[Any, Any]] = {
-    task.name: task for task in (Language(), Classify(), Tag(), Translate(), SeriesTask())
-}
+if TYPE_CHECKING:
+    from elman.tasks.classify import TextClassifier
+    from elman.tasks.language import LanguageModel
+    from elman.tasks.report import Report
+    from elman.tasks.series import Forecaster
+    from elman.tasks.tag import TagModel
+    from elman.tasks.translate import Translator
+    from elman.train.progress import Reporter
+
+
+class Tasks(MutableMapping[str, Task[Any, Any]]):
+    """Tasks by their names; those that come with Elman are imported when they are asked for, since that takes long."""
+
+    def __init__(self, places: dict[str, str]) -> None:
+        self._found: dict[str, str | Task[Any, Any]] = {**places}
+
+    def __getitem__(self, name: str) -> Task[Any, Any]:
+        found = self._found[name]
+        if isinstance(found, str):
+            module, _, kind = found.partition(":")
+            found = self._found[name] = getattr(import_module(f"elman.tasks.{module}"), kind)()
+        return found
+
+    def __setitem__(self, name: str, task: Task[Any, Any]) -> None:
+        self._found[name] = task
+
+    def __delitem__(self, name: str) -> None:
+        del self._found[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+TASKS = Tasks(
+    {
+        "lm": "language:Language",
+        "classify": "classify:Classify",
+        "tag": "tag:Tag",
+        "translate": "translate:Translate",
+        "series": "series:SeriesTask",
+    }
+)
 """Every task by its name."""
 
+_MODELS = {
+    "Forecaster": "series",
+    "LanguageModel": "language",
+    "TagModel": "tag",
+    "TextClassifier": "classify",
+    "Translator": "translate",
+}
+
 __all__ = ["Forecaster", "LanguageModel", "TagModel", "TextClassifier", "Translator", "evaluate", "fit", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODELS:
+        return getattr(import_module(f"elman.tasks.{_MODELS[name]}"), name)
+    raise AttributeError(f"module 'elman.tasks' has no attribute {name!r}")
+
 
 Paths = Path | str | Iterable[Path | str]
 Given = Paths | Iterable[Any]
@@ -50,7 +102,7 @@ def fit(
     data_dir: Path | str | None = None,
     verbose: bool = True,
     callbacks: Iterable[Callable[[dict[str, Any]], object]] = (),
-    reporter: Reporter | None = None,
+    reporter: "Reporter | None" = None,
 ) -> Any:
     """Train, as `elman train` does; returns the model, and on it what it scored: `model.report["dev"]["accuracy"]`.
 
@@ -60,19 +112,25 @@ def fit(
     To resume, the folder is enough; with `settings={"train.epochs": 20}` a finished run goes on. `start` is a trained
     model of the same task to begin with. Each of `callbacks` is called with every record of the log.
     """
+    from elman.tasks import training
+    from elman.tasks.recipes import load_recipe, replaced
+    from elman.tasks.run import saved_recipe
+    from elman.train.progress import Reporter
+
     if resume and force:
         raise UserError("--resume goes on with a run and --force throws it away: give one of them")
     if out is None:
         if resume:
             raise UserError("there is no run to resume: name its folder with out")
         with TemporaryDirectory(prefix="elman-") as folder:
-            options: dict[str, Any] = {"train": train, "dev": dev, "test": test, "settings": settings, "start": start}
-            options |= {"verbose": verbose, "callbacks": callbacks, "reporter": reporter, "data_dir": data_dir}
-            return fit(task, recipe, out=folder, **options)
-    chosen, reporter = find_task(task), reporter or Reporter(quiet=not verbose)
-    reporter.callbacks = [*reporter.callbacks, *callbacks]
+            given: dict[str, Any] = {"train": train, "dev": dev, "test": test, "settings": settings, "start": start}
+            given |= {"verbose": verbose, "callbacks": callbacks, "reporter": reporter, "data_dir": data_dir}
+            return fit(task, recipe, out=folder, **given)
+    chosen, reporter = find_task(task), copy(reporter) if reporter is not None else Reporter(quiet=not verbose)
+    reporter.callbacks = [*reporter.callbacks, *callbacks]  # of this run: the caller's reporter stays as it is
     files, memory = _sorted_out({"train": train, "dev": dev, "test": test})
-    given = apply_overrides(apply_overrides({}, settings), {"data": files} if files else {})
+    named = {split: full_names(names) for split, names in files.items()}
+    given = apply_overrides(apply_overrides({}, settings), {"data": named} if named else {})
     if start is not None:
         given = _started(chosen, start, given)
     saved = saved_recipe(Path(out), chosen.Recipe) if resume and recipe is None else None
@@ -85,7 +143,9 @@ def fit(
         settled = load_recipe(chosen.Recipe, recipe, given)
         if (line := replaced(recipe, given)) is not None:
             reporter.say(line)
-    report = train_in_memory(chosen, settled, Path(out), resume, force, data_dir, reporter, memory)
+    report = training.train(
+        chosen, settled, Path(out), memory=memory, resume=resume, force=force, data_dir=data_dir, reporter=reporter
+    )
     model = chosen.Model.load(out)
     model.report = report
     return model
@@ -93,6 +153,9 @@ def fit(
 
 def _started(task: Task[Any, Any], start: Path | str, given: dict[str, Any]) -> dict[str, Any]:
     """The settings with the network and the text of the model that a run starts from, where they do not say others."""
+    if not isinstance(start, Path | str):
+        what = "a model itself: save it with model.save(folder), and" if isinstance(start, Model) else "no folder:"
+        raise UserError(f"start is {what} give the folder of a trained model")
     trained = read_config(Path(start), Config, task.name).recipe
     own: dict[str, Any] = {section: trained[section] for section in ("model", "text") if section in trained}
     return apply_overrides(apply_overrides(own, given), {"train.start": str(Path(start).absolute())})
@@ -104,53 +167,34 @@ def _sorted_out(given: dict[str, Given]) -> tuple[dict[str, list[str]], dict[str
     memory: dict[str, Source] = {}
     for split, data in given.items():
         if isinstance(data, Path | str):
-            files[split] = full_names(data)
+            files[split] = [str(data)]
         elif isinstance(data, list | tuple) and not data:
             continue
         elif isinstance(data, list | tuple) and are_names(data):
-            files[split] = full_names(data)
+            files[split] = list(map(str, data))
         else:
             memory[split] = Source(objects=data, name=split)
     return files, memory
 
 
-def train_in_memory(
-    task: Task[Any, Any],
-    recipe: Any,
-    out: Path,
-    resume: bool,
-    force: bool,
-    data_dir: Path | str | None,
-    reporter: Reporter | None,
-    memory: dict[str, Source] | None = None,
-) -> Report:
-    """Run a task's training; a run that needs more memory than there is ends in a sentence."""
-    where = Path(data_dir) if data_dir is not None else None
-    smaller = "take a smaller batch (batch.size, batch.steps, batch.tokens), or a smaller model.hidden"
-    with explain_out_of_memory(smaller, RunError):  # it has begun, and has written what it had
-        return training.train(
-            task, recipe, out, memory=memory, resume=resume, force=force, data_dir=where, reporter=reporter
-        )
+@overload
+def load(folder: Path | str, task: Literal["lm"], *, backend: Backend = "auto") -> "LanguageModel": ...
 
 
 @overload
-def load(folder: Path | str, task: Literal["lm"], *, backend: Backend = "auto") -> LanguageModel: ...
+def load(folder: Path | str, task: Literal["classify"], *, backend: Backend = "auto") -> "TextClassifier": ...
 
 
 @overload
-def load(folder: Path | str, task: Literal["classify"], *, backend: Backend = "auto") -> TextClassifier: ...
+def load(folder: Path | str, task: Literal["tag"], *, backend: Backend = "auto") -> "TagModel": ...
 
 
 @overload
-def load(folder: Path | str, task: Literal["tag"], *, backend: Backend = "auto") -> TagModel: ...
+def load(folder: Path | str, task: Literal["translate"], *, backend: Backend = "auto") -> "Translator": ...
 
 
 @overload
-def load(folder: Path | str, task: Literal["translate"], *, backend: Backend = "auto") -> Translator: ...
-
-
-@overload
-def load(folder: Path | str, task: Literal["series"], *, backend: Backend = "auto") -> Forecaster: ...
+def load(folder: Path | str, task: Literal["series"], *, backend: Backend = "auto") -> "Forecaster": ...
 
 
 @overload
@@ -175,19 +219,22 @@ def evaluate(
     baselines: bool = True,
     data_dir: Path | str | None = None,
     settings: Settings = (),
-) -> Report:
+) -> "Report":
     """Score a model, or that of a folder, as `elman evaluate` does: for each file its scores, and the baselines'.
 
     The files are read as those that the model learned from; `settings` say where they differ, as
-    `{"data.encoding": "latin-1"}`. Records in memory are one set, called "data".
+    `{"data.encoding": "latin-1"}`. Scores are found by the name of the file as it was given,
+    `report["more.csv"]["accuracy"]`; records in memory are one set, called "data".
     """
+    from elman.tasks import training
+
     model = load(model) if isinstance(model, Path | str) else model
     task = TASKS[task_of(model)]
     files, memory = _sorted_out({"data": data})
-    sets = task.sets([Path(name) for name in files.get("data", [])])
-    sources = {**{name: Source(paths) for name, paths in sets.items()}, **memory}
-    where = Path(data_dir) if data_dir is not None else None
-    return training.evaluate(task, model, sources, baselines=baselines, data_dir=where, settings=settings)
+    given = {str(Path(name)): name for name in files.get("data", [])}
+    sets = task.sets([Path(name) for name in given])
+    sources = {**{given.get(name, name): Source(paths) for name, paths in sets.items()}, **memory}
+    return training.evaluate(task, model, sources, baselines=baselines, data_dir=data_dir, settings=settings)
 
 
 def task_of(model: Any) -> str:
@@ -200,8 +247,12 @@ def task_of(model: Any) -> str:
 def find_task(name: str, who: str = "there is no") -> Task[Any, Any]:
     """A task by its name; `who` begins the sentence where there is no such task."""
     if name not in TASKS:
-        unknown = ", which this Elman does not know" if who != "there is no" else ""
-        raise UserError(f"{who} task '{name}'{unknown}: {nearest(name, TASKS)}")
+        if who == "there is no":
+            raise UserError(f"{who} task '{name}': {nearest(name, TASKS)}")
+        raise UserError(
+            f"{who} task '{name}', which this Elman does not know ({nearest(name, TASKS)}): "
+            "if a file of your own registers it, run that, as in  python FILE predict ..."
+        )
     return TASKS[name]
 
 
@@ -211,6 +262,8 @@ def recipe_task(recipe: Path | str) -> str:
     >>> recipe_task("tinyshakespeare")
     'lm'
     """
+    from elman.tasks.recipes import find_recipe
+
     path = find_recipe(recipe)
     task = str(read_toml(path).get("task", "lm"))
     find_task(task, f"{path} is a recipe for the")
@@ -220,6 +273,8 @@ def recipe_task(recipe: Path | str) -> str:
 def _check_task(task: str, recipe: Path | str | None) -> None:
     if recipe is None:
         return
+    from elman.tasks.recipes import find_recipe
+
     tables = read_toml(find_recipe(recipe))
     if (meant := tables.get("task", task)) != task:
         raise UserError(f"'{recipe}' is a recipe for another task: use it with  elman train {meant}")

@@ -20,7 +20,7 @@ from elman.tasks.predict import PredictOptions
 from elman.tasks.reading import with_reading_settings
 from elman.tasks.search import Search, SearchOptions
 from elman.tasks.task import Source
-from elman.tasks.translate import Translate, TranslateRecipe, Translator, lines_of, written_scores
+from elman.tasks.translate import Translate, TranslateRecipe, Translator, lines_of, translated, written_scores
 from elman.tasks.translation import Alternative, Translation
 from elman.text.tokenizer import normaliser
 from elman.train.recipe import Section, apply_overrides, parse
@@ -126,9 +126,7 @@ class NoisyChannel:
 
     def predict(self, texts: str | Iterable[str], **options: Unpack[SearchOptions]) -> Translation | list[Translation]:
         """Translate a text, or each of several; the options are those of `Search`, the scores the weighted sums."""
-        several = [texts] if isinstance(texts, str) else list(texts)
-        found = self.translate(several, [Search.of(options)] * len(several))
-        return found[0] if isinstance(texts, str) else found
+        return translated(self.translate, texts, options)
 
     def translate(self, texts: Sequence[str], searches: Sequence[Search]) -> list[Translation]:
         """Translate texts, each with what is asked of it."""
@@ -158,7 +156,7 @@ class NoisyChannel:
         return self.tune_on(self.candidates([source for source, _ in pairs]), [[target] for _, target in pairs], seed)
 
     def tune_on(self, candidates: Candidates, references: Sequence[Sequence[str]], seed: int = 0) -> Tuned:
-        """The same with candidates that are at hand, and the right translations of each."""
+        """Take the weights with the best BLEU of candidates that are at hand, given the right translations of each."""
         settings = self.model.sides.target.settings
         ready = normaliser(settings)
         counts = BleuCounts(

@@ -4,7 +4,6 @@ model = elman.fit("classify", train="reviews.csv", out="runs/reviews")
 model.predict("A fine film.").label
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +15,12 @@ from pydantic import Field, field_validator, model_validator
 
 from elman.baselines.lexicon import CharacterNgrams, MostFrequentClass, MultilabelCharacterNgrams
 from elman.batches.examples import by_length
-from elman.corpora.catalogue import corpus
 from elman.errors import UserError, nearest
 from elman.metrics import classification
 from elman.metrics.metric import Metric
 from elman.ragged import Ragged
 from elman.records.classes import check_classes, check_known, overlap, seen, stratified_folds, stratified_split
-from elman.records.labelled import LabelledReader, LabelledText
+from elman.records.labelled import Classes, Format, LabelledReader, LabelledText
 from elman.records.places import source_of
 from elman.runtime import CompiledCharacters, Layers
 from elman.runtime import Encoder as CompiledLayers
@@ -30,20 +28,20 @@ from elman.runtime.quantise import Arrays, dequantise
 from elman.runtime.weights import Shapes
 from elman.runtime.words import KnownWords
 from elman.tasks.folder import Config
-from elman.tasks.memory import built
 from elman.tasks.model import Model
-from elman.tasks.predict import PredictOptions, heading
-from elman.tasks.report import Report
-from elman.tasks.sections import DataSection, LayersSection, SizeSection, column
+from elman.tasks.predict import PredictOptions
+from elman.tasks.sections import Cell, DataSection, LayersSection, Name, SizeSection, column
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.text import Tokenizer, TokenizerSettings, fit_tokenizer
 from elman.text.encoder import TokenEncoder, WordEncoder
+from elman.text.settings import Kind
 from elman.train.recipe import Section, TrainSettings
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from elman.nn.classifier import ClassifierNetwork
+    from elman.tasks.report import Report
     from elman.train.task import Loss
 
 WATCHED = 2000  # training texts that are scored now and then where nothing is held out
@@ -60,18 +58,12 @@ Encoder = TokenEncoder | WordEncoder
 class DataSettings(DataSection):
     """Where the texts come from: a corpus of the catalogue, or the user's own files."""
 
-    format: Literal["csv", "tsv", "jsonl", "json", "lines", "trees", "files", "folders"] | None = Field(
-        None, description="guessed from names and first lines where it is not given"
-    )
-    text_column: str | None = Field(
-        None, coerce_numbers_to_str=True, description="name or number; guessed if not given"
-    )
-    label_column: str | None = Field(
-        None, coerce_numbers_to_str=True, description="name or number; guessed if not given"
-    )
+    format: Format | None = Field(None, description="guessed from names and first lines where it is not given")
+    text_column: Name | None = Field(None, description="name or number; guessed if not given")
+    label_column: Name | None = Field(None, description="name or number; guessed if not given")
     separator: str | None = Field(None, min_length=1, description="cuts a label into several")
     several: bool | None = Field(None, description="several labels a text; seen from the texts if not given")
-    classes: Literal["fine", "coarse", "binary"] = "fine"
+    classes: Classes = "fine"
     dev_fraction: float = Field(0.1, ge=0, lt=1, description="of train, held out where dev is not given")
     test_fraction: float = Field(0.0, ge=0, lt=1, description="of train, held out where test is not given")
     folds: int = Field(0, ge=0, description="parts of a cross-validation; 0 is none")
@@ -96,14 +88,14 @@ class DataSettings(DataSection):
 class TextSettings(TokenizerSettings):
     """What a token is. Sub-words unless told otherwise, since they can read any text."""
 
-    kind: Literal["characters", "bytes", "words", "bpe", "unigram"] = "bpe"
+    kind: Kind = "bpe"
     lowercase: bool = True
 
 
 class ModelSettings(LayersSection):
     """The network."""
 
-    cell: Literal["rnn", "elman", "lstm", "gru", "gru-cho", "mut1", "mut2", "mut3"] = "gru"
+    cell: Cell = "gru"
     bidirectional: bool = True
     pooling: Literal["last", "mean", "max", "attention"] = Field("max", description="how steps become one vector")
     embedding: int = Field(128, ge=1)
@@ -234,7 +226,6 @@ class TextClassifier(Model[ClassifierConfig, Encoder, "ClassifierNetwork", "Comp
         return self.predict_each(texts)  # type: ignore[no-any-return]
 
     def answers(self, records: Sequence[LabelledText | str]) -> list[Prediction]:
-        """A prediction for each text."""
         texts = [record if isinstance(record, str) else record.text for record in records]
         return [self._prediction(row) for row in self.probabilities(texts).tolist()]
 
@@ -250,6 +241,8 @@ class TextClassifier(Model[ClassifierConfig, Encoder, "ClassifierNetwork", "Comp
     def probabilities(self, texts: Sequence[str]) -> np.ndarray:
         """The probability of every class for each text (N x C); of several labels each has its own."""
         texts = [texts] if isinstance(texts, str) else list(texts)
+        if not texts:
+            return np.zeros((0, len(self.config.labels)), np.float32)
         encoded, runtime = self.vocabulary.encode(texts), self._runtime()
         return chances(self.scores(encoded) if runtime is None else runtime.scores(encoded), self.several)
 
@@ -326,7 +319,7 @@ class TextClassifier(Model[ClassifierConfig, Encoder, "ClassifierNetwork", "Comp
             ordered = sorted(answer.probabilities.items(), key=lambda pair: -pair[1])
             labels: dict[str, Any] = {"labels": list(answer.labels)} if self.several else {"label": answer.label}
             shown = {**labels, "probabilities": {label: round(p, 6) for label, p in ordered}}
-            yield json.dumps({**heading(record.where, record.text, record.fields), **shown}, ensure_ascii=False)
+            yield options.to_json(record.where, record.fields, {"text": record.text, **shown})
         elif self.several:
             yield "\t".join(f"{label}={answer.probabilities[label]:.4f}" for label in answer.labels)
         else:
@@ -418,13 +411,16 @@ class Classify(Task[LabelledText, TextClassifier]):
         Metric("unseen.accuracy", "accuracy on unseen", percent=True),
     )
     headlines = metrics[:1]
+    example = 'model.predict("a text").label'
 
     # Records
 
     def reader(self, data: DataSettings) -> LabelledReader:
-        encoding = data.encoding
-        if encoding is None:
-            encoding = corpus(data.corpus).encoding if data.corpus is not None and not data.train else "utf-8"
+        encoding = data.encoding or "utf-8"
+        if data.encoding is None and data.corpus is not None and not data.train:
+            from elman.corpora.catalogue import corpus
+
+            encoding = corpus(data.corpus).encoding
         return LabelledReader(
             format=data.format,
             text=column(data.text_column),
@@ -488,24 +484,21 @@ class Classify(Task[LabelledText, TextClassifier]):
     def examples(self, recipe: ClassifyRecipe, data: Data[LabelledText], vocabulary: Encoder) -> Any:
         return vocabulary.encode([record.text for record in data.train])
 
-    def make(
-        self, recipe: ClassifyRecipe, data: Data[LabelledText], vocabulary: Encoder, examples: Any
-    ) -> TextClassifier:
-        config = ClassifierConfig.new("classify", recipe, model=recipe.model, text=recipe.text, **data.facts)
-        return TextClassifier(config, vocabulary, built(lambda: TextClassifier.build(config, vocabulary), recipe.model))
+    def config_parts(self, recipe: ClassifyRecipe, data: Data[LabelledText], examples: Any) -> dict[str, Any]:
+        return {"text": recipe.text, **data.facts}
 
     def check_start(self, start: TextClassifier, data: Data[LabelledText]) -> None:
-        check_known([*data.train, *data.dev, *data.test], start.labels)
+        why = "which the model to start from does not know"
+        check_known([*data.train, *data.dev, *data.test], start.labels, why)
         data.facts["labels"] = start.labels
 
     def batch(self, run: Training[LabelledText, TextClassifier], rows: np.ndarray) -> "Batch":
         from elman.nn.inputs import Inputs
 
-        if "targets" not in run.kept:
-            run.kept["targets"] = targets_of(run.data.train, run.model)
+        targets = run.once("targets", lambda: targets_of(run.data.train, run.model))
         inputs = Inputs.of(*run.model.vocabulary.spelled(run.examples.take(rows)))
         places = ", ".join(str(run.data.train[index].where) for index in rows[:3])
-        return Batch(inputs, run.kept["targets"][rows], f"of the texts {places} ...")
+        return Batch(inputs, targets[rows], f"of the texts {places} ...")
 
     def loss(self, run: Training[LabelledText, TextClassifier], batch: "Batch", state: Any) -> "Loss":
         """Cross-entropy over the classes; with several labels, of the yes or no of each."""
@@ -514,10 +507,9 @@ class Classify(Task[LabelledText, TextClassifier]):
 
         from elman.train.task import Loss
 
-        if "weights" not in run.kept:
-            run.kept["weights"] = class_weights(run.recipe.loss.class_weights, run.data)
+        weights = run.once("weights", lambda: class_weights(run.recipe.loss.class_weights, run.data))
         logits, smoothing = run.network(batch.inputs), run.recipe.loss.smoothing
-        targets, weights = torch.from_numpy(batch.targets), run.kept["weights"]
+        targets = torch.from_numpy(batch.targets)
         if run.model.several:
             soft = targets * (1 - smoothing) + smoothing / 2
             mean = functional.binary_cross_entropy_with_logits(logits, soft, weight=weights)
@@ -527,13 +519,7 @@ class Classify(Task[LabelledText, TextClassifier]):
 
     def watch(self, run: Training[LabelledText, TextClassifier]) -> dict[str, float]:
         """Loss and accuracy on the held-out texts; on some of the training texts where none are held out."""
-        if "watched" not in run.kept:
-            if run.data.dev:
-                run.kept["watched"] = run.model.vocabulary.encode([r.text for r in run.data.dev]), run.data.dev
-            else:  # texts are often sorted by class, so the first of them will not do
-                some = np.random.default_rng(run.recipe.train.seed).permutation(len(run.examples))[:WATCHED]
-                run.kept["watched"] = run.examples.take(some), [run.data.train[index] for index in some]
-        encoded, records = run.kept["watched"]
+        encoded, records = run.once("watched", lambda: _watched(run))
         logits, targets = run.model.scores(encoded), targets_of(records, run.model)
         right = (logits > 0) == (targets > 0) if run.model.several else logits.argmax(axis=1) == targets
         accuracy = float((right.all(axis=1) if run.model.several else right).mean())
@@ -590,8 +576,7 @@ class Classify(Task[LabelledText, TextClassifier]):
             def score(records: Sequence[LabelledText]) -> dict[str, Any]:
                 guesses = rival.predict([record.text for record in records])
                 labels = [(guess,) if isinstance(guess, str) else tuple(guess) for guess in guesses]
-                found = _scores(records, labels, model, self._fresh(train, records))
-                return {key: value for key, value in found.items() if key not in ("confusion", "classes")}
+                return _scores(records, labels, model, self._fresh(train, records))
 
             return score
 
@@ -610,7 +595,7 @@ class Classify(Task[LabelledText, TextClassifier]):
             + (f"; {cut} texts are cut after model.longest={settings.longest} tokens" if cut else "")
         )
 
-    def sentence(self, recipe: ClassifyRecipe, report: Report) -> str:
+    def sentence(self, recipe: ClassifyRecipe, report: "Report") -> str:
         model = recipe.model
         return (
             f"A classifier of texts into {report['classes']} classes{' (any number a text)' * report['several']}, over "
@@ -628,15 +613,20 @@ class Classify(Task[LabelledText, TextClassifier]):
             parts.append("most confident mistakes (right, predicted, probability)\n" + _mistakes(scores["mistakes"]))
         return "\n\n".join(parts)
 
-    def draw(self, report: Report, folder: Path) -> dict[str, str]:
+    def draw(self, report: "Report", folder: Path) -> dict[str, str]:
         scores = report[report.sets[-1]]
         if "confusion" not in scores:
             return {}
         classification.draw_confusion(_confusion(scores), folder / "confusion.png")
         return {"confusion.png": "what was taken for what"}
 
-    def use(self, recipe: Any, report: Report) -> tuple[Sequence[str], str]:
-        return super().use(recipe, report)[0], 'model.predict("a text").label'
+
+def _watched(run: Training[LabelledText, TextClassifier]) -> tuple[Ragged, list[LabelledText]]:
+    if run.data.dev:
+        return run.model.vocabulary.encode([record.text for record in run.data.dev]), run.data.dev
+    # Texts are often sorted by class, so the first of them will not do.
+    some = np.random.default_rng(run.recipe.train.seed).permutation(len(run.examples))[:WATCHED]
+    return run.examples.take(some), [run.data.train[index] for index in some]
 
 
 @dataclass(repr=False)

@@ -21,22 +21,13 @@ from typing import Any
 from elman.errors import Interrupted, UserError
 from elman.files import write_aside, write_json, write_text
 from elman.metrics.metric import Metric
-from elman.tasks import TASKS, find_task, recipe_task, train_in_memory
+from elman.tasks import TASKS, find_task, recipe_task, training
 from elman.tasks.lock import locked
 from elman.tasks.recipes import find_recipe, lay_over, replaced
 from elman.tasks.report import Headline, Report
 from elman.tasks.run import finished_report, is_empty
 from elman.train.progress import Reporter, duration
-from elman.train.recipe import (
-    Section,
-    Settings,
-    apply_overrides,
-    from_toml,
-    parse,
-    plain,
-    read_toml,
-    toml_value,
-)
+from elman.train.recipe import Section, Settings, apply_overrides, from_toml, parse, plain, read_toml, toml_value
 
 MOST_NAME = 150  # characters of a folder's name
 MOST_RUNS = 10_000
@@ -54,29 +45,31 @@ class Entry:
 
     settings: dict[str, Any]
     scores: list[float] = field(default_factory=list)
+    figures: list[dict[str, float]] = field(default_factory=list)
+    """Every metric of each run."""
     seconds: list[float] = field(default_factory=list)
     parameters: int = 0
 
-    @property
-    def mean(self) -> float:
-        """Of the scores."""
-        return statistics.fmean(self.scores)
-
-    @property
-    def spread(self) -> float:
-        """The standard deviation of the scores; 0 for a single run."""
-        return statistics.stdev(self.scores) if len(self.scores) > 1 else 0.0
-
     def to_dict(self) -> dict[str, Any]:
         """As table.json holds it."""
+        keys = dict.fromkeys(key for each in self.figures for key in each)
         return {
             "settings": self.settings,
-            "mean": self.mean,
-            "spread": self.spread,
+            **mean_and_spread(self.scores),
             "scores": self.scores,
+            "metrics": {key: mean_and_spread([each[key] for each in self.figures if key in each]) for key in keys},
             "parameters": self.parameters,
             "seconds": statistics.fmean(self.seconds),
         }
+
+
+def mean_and_spread(values: Sequence[float]) -> dict[str, float]:
+    """The mean, and the standard deviation, which is 0 for a single run.
+
+    >>> mean_and_spread([1.0, 3.0])
+    {'mean': 2.0, 'spread': 1.4142135623730951}
+    """
+    return {"mean": statistics.fmean(values), "spread": statistics.stdev(values) if len(values) > 1 else 0.0}
 
 
 def compare(
@@ -126,6 +119,7 @@ def compare(
                 report = _report(task, chosen, place, force, data_dir, reporter)
             headline = report.headline()
             entry.scores.append(headline.value)
+            entry.figures.append(report.figures()[1])
             entry.seconds.append(_seconds(report))
             entry.parameters = int(report["parameters"])
         runs = [entry.to_dict() for entry in entries]
@@ -156,7 +150,8 @@ def read_vary(vary: Vary) -> dict[str, list[Any]]:
     {'model.cell': ['rnn', 'gru'], 'train.lr': [0.001, 0.002]}
     """
     if isinstance(vary, Mapping):
-        return {key: _distinct([vary[key]] if isinstance(vary[key], str) else vary[key]) for key in vary}
+        several = {key: isinstance(given, Iterable) and not isinstance(given, str) for key, given in vary.items()}
+        return {key: _distinct(given if several[key] else [given]) for key, given in vary.items()}
     found: dict[str, list[Any]] = {}
     for text in [vary] if isinstance(vary, str) else vary if isinstance(vary, Iterable) else [vary]:
         key, equals, values = text.partition("=") if isinstance(text, str) else ("", "", "")
@@ -208,7 +203,9 @@ def _report(
     if report is not None:
         return Report(TASKS[task], report)
     try:
-        return train_in_memory(find_task(task), recipe, place, not force, force, data_dir, reporter)
+        return training.train(
+            TASKS[task], recipe, place, resume=not force, force=force, data_dir=data_dir, reporter=reporter
+        )
     except Interrupted as stop:
         raise Interrupted(f"{stop}; the same command goes on") from None
 
@@ -241,20 +238,24 @@ def _said(settings: Mapping[str, Any]) -> str:
 
 
 def rows(found: Mapping[str, Any]) -> list[list[str]]:
-    """The table: a heading, then a line for each combination."""
-    lines = [[*found["varied"], f"{found['score']} (mean ± spread)", "parameters", "time"]]
+    """The table: a heading, then a line for each combination; what they are compared by comes before other metrics."""
+    present = {key for entry in found["runs"] for key in entry["metrics"]}
+    others = [metric for metric in TASKS[found["task"]].metrics if metric.key in present - {found["metric"]}]
+    names = [f"{found['score']} (mean ± spread)", *(metric.name for metric in others)]
+    lines = [[*found["varied"], *names, "parameters", "time"]]
     for entry in found["runs"]:
         shown = [shown_value(value) for value in entry["settings"].values()]
-        lines.append([*shown, shown_score(found, entry), f"{entry['parameters']:,}", duration(entry["seconds"])])
+        shown.append(_shown_score(_metric(found), entry, found["seeds"]))
+        shown += [_shown_score(metric, entry["metrics"].get(metric.key), found["seeds"]) for metric in others]
+        lines.append([*shown, f"{entry['parameters']:,}", duration(entry["seconds"])])
     return lines
 
 
-def shown_score(found: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
-    """A score with its spread."""
-    metric = _metric(found)
-    if found["seeds"] == 1:
-        return metric.shown(entry["mean"])
-    return metric.shown_with_spread(entry["mean"], entry["spread"])
+def _shown_score(metric: Metric, score: Mapping[str, Any] | None, seeds: int) -> str:
+    """A score with its spread, where there is one."""
+    if score is None or seeds == 1:
+        return metric.shown(None if score is None else score["mean"])
+    return metric.shown_with_spread(score["mean"], score["spread"])
 
 
 def _metric(found: Mapping[str, Any]) -> Metric:
@@ -272,15 +273,17 @@ def markdown(found: Mapping[str, Any]) -> str:
     """The table as Markdown, the best score in bold.
 
     >>> entry = {"settings": {"model.cell": "gru"}, "mean": 0.9, "spread": 0.01, "parameters": 1000, "seconds": 5}
+    >>> entry["metrics"] = {"macro_f1": {"mean": 0.8, "spread": 0.02}}
     >>> about = {"task": "classify", "score": "test accuracy", "metric": "accuracy", "seeds": 3}
     >>> print(markdown({"varied": ["model.cell"], **about, "runs": [entry]}))
-    | model.cell | test accuracy (mean ± spread) | parameters | time |
-    |---|---|---|---|
-    | gru | **90.00 ± 1.00 %** | 1,000 | 5 s |
+    | model.cell | test accuracy (mean ± spread) | macro F1 | parameters | time |
+    |---|---|---|---|---|
+    | gru | **90.00 ± 1.00 %** | 80.00 ± 2.00 % | 1,000 | 5 s |
     <BLANKLINE>
     """
     heading, *lines = rows(found)
-    lines[best(found)][-3] = f"**{lines[best(found)][-3]}**"
+    place, score = best(found), len(found["varied"])
+    lines[place][score] = f"**{lines[place][score]}**"
     rule = "|---" * len(heading) + "|"
     return "\n".join([f"| {' | '.join(heading)} |", rule, *(f"| {' | '.join(line)} |" for line in lines)]) + "\n"
 

@@ -7,7 +7,7 @@ from elman.files import read_text, reading, write_bytes, writing
 from elman.tasks import load
 from elman.tasks.recipes import without_files
 from elman.tasks.report import renamed
-from elman.tasks.run import MODEL_FILES
+from elman.tasks.run import MODEL_FILES, PICTURES
 
 ROUNDED = (
     "The weights are rounded to 8-bit integers, one scale a row. The scores on this page are those of the model before "
@@ -42,8 +42,8 @@ def _files_beside(source: Path, out: Path, int8: bool) -> dict[str, bytes]:
         card = renamed(read_text(source / "README.md"), source, out).replace("`recipe.toml`", "`config.json`")
         heading, blank, rest = card.partition("\n\n")
         files["README.md"] = (heading + blank + (ROUNDED if int8 else "") + rest).encode()
-        if "(confusion.png)" in card and (source / "confusion.png").exists():
-            files["confusion.png"] = _content(source / "confusion.png")
+        shown = [name for name in PICTURES if f"({name})" in card and (source / name).exists()]
+        files |= {name: _content(source / name) for name in shown}
     return files
 
 

@@ -36,9 +36,14 @@ def write_model(folder: Path, task: str, config: "Config", weights: Arrays, voca
     """Write the parts that `elman.load` needs; the weights last, so that a model with weights is whole."""
     if vocabulary is not None:
         write_changed(folder / "tokenizer.json", vocabulary.to_json())
+    write_config(folder, task, config)
+    write_arrays(folder, weights)
+
+
+def write_config(folder: Path, task: str, config: "Config") -> None:
+    """Write config.json."""
     heading = {"format_version": FORMAT_VERSION, "elman_version": __version__, "task": task}
     write_json(folder / "config.json", heading | config.model_dump(mode="json", exclude=set(heading)))
-    write_arrays(folder, weights)
 
 
 def write_changed(path: Path, text: str) -> None:

@@ -19,7 +19,7 @@ def cross_validate(
     train: Callable[..., Report],
     memory: Any,
     resume: bool,
-    data_dir: Path | None,
+    data_dir: Path | str | None,
     reporter: Reporter,
 ) -> dict[str, Any]:
     """Train a model for each fold in a folder of its own; a fold that is done is not done again."""

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -31,6 +31,7 @@ from elman.errors import UserError, nearest
 from elman.metrics.metric import Metric
 from elman.metrics.perplexity import Scores, unigram_loss
 from elman.records.memory import read_items
+from elman.records.places import Place, RecordError
 from elman.records.records import Part, Record, RecordFiles
 from elman.records.running_text import TextFiles
 from elman.runtime import Engine, LanguageParts
@@ -40,14 +41,14 @@ from elman.tasks.folder import Config
 from elman.tasks.memory import built
 from elman.tasks.model import Model
 from elman.tasks.reading import Reading
-from elman.tasks.report import Report
-from elman.tasks.sections import DataSection, LayersSection, column
+from elman.tasks.sections import DataSection, LayersSection, Name, column
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.text import Tokenizer, TokenizerSettings
 from elman.train.recipe import BatchSection, Section, TrainSettings
 
 if TYPE_CHECKING:
     from elman.nn.language import LanguageNetwork
+    from elman.tasks.report import Report
     from elman.train.progress import Reporter
     from elman.train.task import Loss
 
@@ -61,12 +62,8 @@ class DataSettings(DataSection):
     dev_fraction: float = Field(0.1, gt=0, lt=1, description="held out from the end of train where dev is not given")
     dev_characters: int = Field(500_000, ge=2, description="held out at most")
     unit: Literal["stream", "line"] = Field("stream", description="one running text, or one text a line")
-    text_column: str | None = Field(
-        None, coerce_numbers_to_str=True, description="name or number of the column, in tables"
-    )
-    label_column: str | None = Field(
-        None, coerce_numbers_to_str=True, description="the model is told this column's value"
-    )
+    text_column: Name | None = Field(None, description="name or number of the column, in tables")
+    label_column: Name | None = Field(None, description="the model is told this column's value")
 
     @model_validator(mode="after")
     def _labels_need_lines(self) -> "DataSettings":
@@ -118,9 +115,7 @@ class BatchSettings(BatchSection):
     chosen: ClassVar[tuple[str, int, int]] = ("size", 32, 8)
 
     size: int | None = Field(
-        None,
-        ge=1,
-        description="streams, or lines, side by side; 32, or down to 8 for small data, if not given",
+        None, ge=1, description="streams, or lines, side by side; 32, or down to 8 for small data, if not given"
     )
     steps: int = Field(64, ge=1, description="tokens the gradient reaches back")
     bptt: Literal["regular", "random", "full"] = "regular"
@@ -209,6 +204,10 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
     def _in_integers(self) -> bool:
         """Whether the engine reads for it: int8, unless PyTorch is asked for."""
         return self.int8 is not None and self.backend != "torch"
+
+    def predict(self, *given: Any, **options: Any) -> NoReturn:
+        """A language model has no labels to give: it writes with `generate`, and scores texts with `score`."""
+        raise UserError("a language model predicts no labels: use generate(prompt), or score(text)")
 
     # Scoring
 
@@ -481,20 +480,9 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
         options = {"proj_size": settings.projection, "learned_state": settings.learned_state}
         towers = range(2 if settings.direction == "both" else 1)
         layers = [settings.described(f"bodies.{tower}", width, **options) for tower in towers]
-        output = layers[0].output_size
-        return [
-            LanguageParts(
-                one,
-                vocabulary,
-                settings.embedding,
-                labels,
-                label_size,
-                settings.embedding if settings.tied and output != settings.embedding else 0,
-                settings.tied,
-                settings.softmax,
-            )
-            for one in layers
-        ]
+        bridged = settings.tied and layers[0].output_size != settings.embedding
+        softmax = (settings.embedding if bridged else 0, settings.tied, settings.softmax)
+        return [LanguageParts(one, vocabulary, settings.embedding, labels, label_size, *softmax) for one in layers]
 
     def shapes(self) -> Shapes | None:
         parts = self.described()
@@ -559,7 +547,7 @@ class Language(Task[Any, LanguageModel]):
 
     name = "lm"
     about = "Train a language model over characters, bytes, words or sub-words."
-    records, command = "text", "generate"
+    records, command, tried = "text", "generate", ""
     Recipe, Model = LanguageRecipe, LanguageModel
     metrics = (
         Metric("loss", "loss (nats)", lower_is_better=True, digits=4),
@@ -578,7 +566,7 @@ class Language(Task[Any, LanguageModel]):
         the same.
         """
         if vocabulary is None and recipe.train.start is not None:
-            vocabulary = LanguageModel.load_vocabulary(Path(recipe.train.start), None)
+            vocabulary = Tokenizer.load(Path(recipe.train.start) / "tokenizer.json")
         files = {split: _on_disk(source, recipe.data) for split, source in sources.items()}
         read = self._lines if recipe.data.unit == "line" else self._streams
         return read(recipe, files, vocabulary)
@@ -615,7 +603,6 @@ class Language(Task[Any, LanguageModel]):
         return Data(train, dev, test, {"tokenizer": tokenizer, "labels": labels or []})  # type: ignore[arg-type]
 
     def read_set(self, model: LanguageModel, recipe: LanguageRecipe, source: Source, name: str, say: Say) -> IdStream:
-        """Other text in the way that a trained model reads it."""
         if recipe.data.unit == "line":
             records = _records(recipe.data, _on_disk(source, recipe.data))
             return line_stream_ids(records, model.tokenizer, model.labels or None)[0]
@@ -700,7 +687,6 @@ class Language(Task[Any, LanguageModel]):
         return Loss(torch.stack(parts).mean(), tokens, after, weight)
 
     def watch(self, run: Training[Any, LanguageModel]) -> dict[str, float]:
-        """Scores on the held-out text."""
         return run.model.scores(run.data.dev)
 
     def learn(
@@ -761,13 +747,13 @@ class Language(Task[Any, LanguageModel]):
             f"{len(data.dev):,} held out; {run.model.tokenizer.size:,} {run.recipe.text.kind}"
         )
 
-    def sentence(self, recipe: LanguageRecipe, report: Report) -> str:
+    def sentence(self, recipe: LanguageRecipe, report: "Report") -> str:
         model = recipe.model
         kinds = {"recurrent": f"{model.layers} x {model.cell} of {model.hidden}", "ngram": f"{model.order}-grams"}
         kind = kinds.get(model.kind, f"a window of {model.window}")
         return f"A language model over {recipe.text.kind} that reads {model.direction}: {kind}"
 
-    def use(self, recipe: LanguageRecipe, report: Report) -> tuple[Sequence[str], str]:
+    def use(self, recipe: LanguageRecipe, report: "Report") -> tuple[Sequence[str], str]:
         label = next(iter(report.get("labels", ())), None)
         command = 'elman generate {model} --prompt ""' + (f" --label {shlex.quote(label)}" if label else "")
         example = f"model.generate(length=100{f', label={label!r}' if label else ''})"
@@ -834,18 +820,27 @@ def _on_disk(source: Source, data: DataSettings) -> Sequence[Path]:
         return source.paths
     folder = Path(tempfile.mkdtemp(prefix="elman-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    items = [item for _, item in read_items(source.objects, source.name)]
-    if all(isinstance(item, str) for item in items) and data.unit == "stream":
-        path, text = folder / f"{source.name}.txt", "".join(item.removesuffix("\n") + "\n" for item in items)
+    items = read_items(source.objects, source.name)
+    rows = [(where, item if isinstance(item, dict) else _named(where, item)) for where, item in items]
+    if data.unit == "stream":
+        texts = [_text(where, row.get(data.text_column or "text")) for where, row in rows]
+        path, text = folder / f"{source.name}.txt", "".join(text.removesuffix("\n") + "\n" for text in texts)
     else:
-        rows = [item if isinstance(item, dict) else _named(item) for item in items]
-        path, text = folder / f"{source.name}.jsonl", "".join(json.dumps(row) + "\n" for row in rows)
+        path, text = folder / f"{source.name}.jsonl", "".join(json.dumps(row) + "\n" for _, row in rows)
     path.write_text(text, encoding=data.encoding)
     return [path]
 
 
-def _named(item: Any) -> dict[str, Any]:
+def _named(where: Place, item: Any) -> dict[str, Any]:
+    if not isinstance(item, str | tuple | list):
+        raise RecordError(where, "is no text: give a str, (text, label), or a mapping with these fields")
     return {"text": item} if isinstance(item, str) else dict(zip(("text", "label"), item, strict=False))
+
+
+def _text(where: Place, text: Any) -> str:
+    if not isinstance(text, str):
+        raise RecordError(where, f"has a {type(text).__name__} as its text: give it as a str")
+    return text
 
 
 def _held_share(data: DataSettings, characters: int) -> float:

@@ -21,10 +21,10 @@ LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.
 """Where Linux says how much memory a container may have, in the newer and the older form."""
 
 
-def built(make: Callable[[], N], settings: BaseModel, *, trained: bool = True) -> N:
+def built(make: Callable[[], N], settings: BaseModel, *, trained: bool = True, size: int | None = None) -> N:
     """What `make` makes, unless it is too large for this machine's memory; `settings` are those of the recipe's model.
 
-    One that is to be trained (`trained`) needs several times what its weights take.
+    One that is to be trained (`trained`) needs several times what its weights take: `size` bytes, where that is known.
 
     >>> from torch import nn
     >>> class Tiny(BaseModel):
@@ -40,7 +40,7 @@ model.hidden, which is 10000000
 
     if torch.get_default_device().type == "meta":  # only its shapes are asked for
         return make()
-    size, here = network_bytes(make), machine_bytes()
+    size, here = network_bytes(make) if size is None else size, machine_bytes()
     needed = size if size is None or not trained else TRAINED * size
     if needed is None or (here is not None and needed > here):
         what = "training the network" if trained else "the network"
@@ -70,11 +70,7 @@ def sketch(make: Callable[[], N]) -> N | None:
 
 
 def machine_bytes() -> int | None:
-    """The memory that there is: the machine's, or what a container may have of it; None where the system does not say.
-
-    >>> (machine_bytes() or 2**33) > 2**20
-    True
-    """
+    """The memory that there is: the machine's, or what a container may have of it; None where that is not known."""
     found = []
     with suppress(AttributeError, ValueError, OSError):  # the system has no such figures
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

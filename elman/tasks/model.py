@@ -6,12 +6,12 @@ elman.load("runs/names", backend="torch")       # always by PyTorch
 """
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar, cast, get_args
 
 import numpy as np
 
@@ -25,10 +25,11 @@ from elman.tasks import folder as folders
 from elman.tasks.folder import Config
 from elman.tasks.memory import built
 from elman.tasks.predict import PredictOptions, read_texts
-from elman.tasks.report import Report
 
 if TYPE_CHECKING:
     from torch import nn
+
+    from elman.tasks.report import Report
 
 Backend = Literal["auto", "compiled", "torch"]
 """What predictions are computed by: the compiled runtime where it can, always, or never."""
@@ -67,9 +68,11 @@ class Model(Generic[C, V, N, R]):
         weights: "Arrays | N",
         *,
         backend: Backend = "auto",
-        report: Report | None = None,
+        report: "Report | Path | None" = None,
     ) -> None:
-        self.config, self.vocabulary, self.backend, self.report = config, vocabulary, backend, report
+        if backend not in get_args(Backend):
+            raise UserError(f"backend is auto, compiled or torch, not {backend!r}")
+        self.config, self.vocabulary, self.backend, self._report = config, vocabulary, backend, report
         self._arrays: Arrays | None = weights if isinstance(weights, dict) else None
         self._network: N | None = None if isinstance(weights, dict) else cast(N, weights)
         self.int8: Arrays | None = self._arrays if self._arrays is not None and quantised(self._arrays) else None
@@ -80,7 +83,7 @@ class Model(Generic[C, V, N, R]):
 
     @classmethod
     def load_vocabulary(cls, folder: Path, config: Any) -> Any:
-        """Read what the model reads text with; one that reads no text has none."""
+        """Read what the model of this config reads text with, its `tokenizer.json`; None where it reads no text."""
         return None
 
     @classmethod
@@ -143,13 +146,29 @@ class Model(Generic[C, V, N, R]):
         kind = self.Recipe.model_fields["data"].annotation
         return checked(kind, self.recipe.get("data", {}), "the model's config.json: recipe.data")
 
+    @property
+    def report(self) -> "Report | None":
+        """What it scored when it was trained; read from its folder when it is asked for, None where that has none."""
+        if isinstance(self._report, Path):
+            from elman.tasks import TASKS
+            from elman.tasks.report import Report
+            from elman.tasks.run import saved_report
+
+            found = saved_report(self._report)
+            self._report = None if found is None else Report(TASKS[self.task], found)
+        return self._report
+
+    @report.setter
+    def report(self, report: "Report | None") -> None:
+        self._report = report
+
     @classmethod
     def load(cls, folder: Path | str, *, backend: Backend = "auto") -> Self:
         """Read a model folder."""
         folder = Path(folder)
         config = folders.read_config(folder, cls.Config, cls.task)
         vocabulary = cls.load_vocabulary(folder, config)
-        model = cls(cast(C, config), vocabulary, read_arrays(folder), backend=backend)
+        model = cls(cast(C, config), vocabulary, read_arrays(folder), backend=backend, report=folder.absolute())
         model.check(folder)
         model._check_weights(folder)
         return model
@@ -174,9 +193,11 @@ class Model(Generic[C, V, N, R]):
             assert self._arrays is not None
             settings = self.config.model  # type: ignore[attr-defined]
             make = partial(self.build, self.config, self.vocabulary)
+            weights = dequantise(self._arrays)  # which were checked: they are the network's size
+            size = sum(array.nbytes for array in weights.values())
             with torch.inference_mode(False):  # whoever asks for it first: its weights may be trained later
-                network = built(make, settings, trained=False).eval()
-                folders.fill(network, dequantise(self._arrays))
+                network = built(make, settings, trained=False, size=size).eval()
+                folders.fill(network, weights)
             self._network, self._arrays = network, None
             if self._made is not None:  # of the same weights, which may change from here on
                 parameters = list(network.parameters())
@@ -218,7 +239,7 @@ class Model(Generic[C, V, N, R]):
         return self._copy(quantise(self.weights(), keep=self.exact))
 
     def _copy(self, weights: Arrays) -> Self:
-        return type(self)(self.config, self.vocabulary, dict(weights), backend=self.backend, report=self.report)
+        return type(self)(self.config, self.vocabulary, dict(weights), backend=self.backend, report=self._report)
 
     def __getstate__(self) -> dict[str, Any]:
         weights = {name: array.copy() for name, array in self.weights().items()}
@@ -257,7 +278,7 @@ class Model(Generic[C, V, N, R]):
 
     def predict_each(self, given: Any) -> Any:
         """What `predict` gives: the prediction for one text, or a list of them for several of whatever kind."""
-        texts = [given] if isinstance(given, str) else list(given)
+        texts = listed(given)
         check_texts(texts)
         answers = list(self.answers(texts)) if texts else []
         return answers[0] if isinstance(given, str) else answers
@@ -300,6 +321,23 @@ class Model(Generic[C, V, N, R]):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self._copy(copy.deepcopy(dict(self.weights()), memo))
+
+
+def listed(given: Any) -> list[Any]:
+    """A text, or several of whatever kind, as a list; a table is no list of texts.
+
+    >>> listed({"text": ["one", "two"]})
+    Traceback (most recent call last):
+    elman.errors.UserError: a dict is no text and no list of texts: give such, or one column of it
+    """
+    if isinstance(given, str):
+        return [given]
+    if isinstance(given, Mapping) or hasattr(given, "columns"):
+        raise UserError(f"a {type(given).__name__} is no text and no list of texts: give such, or one column of it")
+    if not isinstance(given, Iterable):
+        what = "None" if given is None else f"a {type(given).__name__}"
+        raise UserError(f"{what} is no text and no list of texts: give such")
+    return list(given)
 
 
 def check_texts(texts: Sequence[Any]) -> None:

@@ -1,6 +1,7 @@
 """What `elman predict` and a model have to say to each other, whatever the task."""
 
 import glob
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from elman.errors import UserError
+from elman.records.decoding import is_binary
 from elman.records.lines import BadLines, StreamLines, read_lines
 from elman.records.paths import expand, standard_input
 from elman.records.places import Place
@@ -40,6 +42,21 @@ class PredictOptions:
     """Records held in memory at a time."""
     more: Callable[[], bool] | None = None
     """Whether the next line is there already, where lines come as they are made: then nobody waits for others."""
+    several: bool = False
+    """There are other files beside this one, so that JSON says of which a record is."""
+
+    def to_json(self, where: Place | None, fields: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+        """A record and what was found for it as JSON: its own fields, where it stands, and the prediction.
+
+        A field of the record that has the name of something in the prediction is kept as `given_NAME`.
+
+        >>> PredictOptions().to_json(Place(Path("a.csv"), 7), {"id": 1, "label": "spam"}, {"label": "ham"})
+        '{"id": 1, "given_label": "spam", "line": 7, "label": "ham"}'
+        """
+        shown: dict[str, Any] = {"file": str(self.where)} if self.several else {}
+        shown |= {**({} if where is None else {"line": where.line}), **found}
+        kept = {f"given_{name}" if name in shown else name: value for name, value in fields.items()}
+        return json.dumps(kept | shown, ensure_ascii=False)
 
 
 def read_texts(reader: Any, lines: Iterable[str], options: PredictOptions) -> Iterator[Any]:
@@ -47,11 +64,6 @@ def read_texts(reader: Any, lines: Iterable[str], options: PredictOptions) -> It
     column = int(options.column) if options.column is not None and options.column.isdecimal() else options.column
     told: dict[str, Any] = {"format": options.format, "column": column, "live": options.more is not None}
     return iter(reader.lines(lines, options.where, options.bad, **told))
-
-
-def heading(where: Place | None, text: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What the JSON of every prediction begins with: the fields beside the text are kept."""
-    return {**fields, **({} if where is None else {"line": where.line}), "text": text}
 
 
 @dataclass(frozen=True)
@@ -86,18 +98,34 @@ def _is_file(name: str) -> bool:
         return False
 
 
-def inputs(given: Sequence[str], encoding: str) -> Iterator[Input]:
-    """What arguments of `elman predict` stand for: standard input, files, folders, patterns, else a text itself."""
-    for name in given:
+def inputs(given: Sequence[str], encoding: str, say: Callable[[str], None] = lambda line: None) -> Iterator[Input]:
+    """What arguments of `elman predict` stand for: standard input, files, folders, patterns, else a text itself.
+
+    Of folders, files that are no text are left out, which `say` is told.
+    """
+    for number, name in enumerate(given, 1):
         if name == "-":
             yield _standard_input(encoding)
+        elif not name.strip():
+            raise UserError(f"text {number} of {len(given)} is empty: give it at least one character")
         elif _is_file(name) or (glob.has_magic(name) and " " not in name):
-            for path in expand(name):
+            for path in expand(name) if not Path(name).is_dir() else _texts_in(Path(name), encoding, say):
                 yield Input(path, partial(read_lines, path, encoding, option="--encoding "), path)
         elif LOOKS_LIKE_A_FILE.fullmatch(name):
             raise UserError(f"no such file: {name}; check the name (a text with such a name is given by a pipe)")
         else:
             yield Input(Path("the text"), partial(_itself, name))
+
+
+def _texts_in(folder: Path, encoding: str, say: Callable[[str], None]) -> list[Path]:
+    files = expand(folder)
+    binary = [path for path in files if is_binary(path, encoding)]
+    if len(binary) == len(files):
+        raise UserError(f"the folder {folder} holds no text files: name another")
+    if binary:
+        more = f" and {len(binary) - 1} more" if len(binary) > 1 else ""
+        say(f"{binary[0]}{more} {'are' if more else 'is'} left out: not text, as it seems")
+    return [path for path in files if path not in binary]
 
 
 def _itself(text: str, bad: BadLines) -> list[str]:

@@ -1,7 +1,7 @@
 """How the files are written that a trained model is scored on: as those that it learned from, unless the user says."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeVar
+from dataclasses import dataclass
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -11,26 +11,11 @@ from elman.train.recipe import Section, Settings, apply_overrides, flatten, pars
 
 R = TypeVar("R", bound=Section)
 
-KEYS = (
-    "classes",
-    "comments",
-    "covariates",
-    "encoding",
-    "format",
-    "key",
-    "label",
-    "label_column",
-    "missing",
-    "separator",
-    "source",
-    "stress",
-    "tag_column",
-    "target",
-    "text_column",
-    "time",
-    "token_column",
-    "uneven",
-)
+NAMES = """
+    classes comments covariates encoding format key label label_column missing separator source stress tag_column target
+    text_column time token_column uneven
+"""
+KEYS = NAMES.split()
 """What the data sections of recipes have to say of how a file is written, whichever file it is."""
 
 
@@ -60,10 +45,6 @@ class Reading:
     start_id: int
     ends_text: bool  # whether the end token ends a text; in a stream of words it ends a line only
     reset_documents: bool = True
-
-    def to_dict(self) -> dict[str, Any]:
-        """For the model's config."""
-        return asdict(self)
 
     def documents(self, ids: Ids) -> np.ndarray | None:
         """Where nothing before may be looked at any more, or None where the text runs on."""

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import elman
 from elman.corpora.catalogue import locate
 from elman.errors import UserError, nearest
+from elman.records.paths import STANDARD_INPUT, on_disk, standard_input
+from elman.tasks.sections import DataSection
 from elman.train.recipe import Section, Settings, apply_overrides, parse, read_toml
 
 R = TypeVar("R", bound=Section)
@@ -20,11 +22,7 @@ def recipe_folder() -> Path:
 
 
 def recipe_names() -> list[str]:
-    """The names that can stand in the place of a recipe's file.
-
-    >>> "tinyshakespeare" in recipe_names()
-    True
-    """
+    """The names that can stand in the place of a recipe's file."""
     return sorted(path.stem for path in recipe_folder().glob("*.toml"))
 
 
@@ -119,23 +117,7 @@ def without_files(recipe: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-class Splits(Protocol):
-    """What the data sections of all recipes have."""
-
-    @property
-    def corpus(self) -> str | None: ...
-
-    @property
-    def train(self) -> tuple[str, ...]: ...
-
-    @property
-    def dev(self) -> tuple[str, ...]: ...
-
-    @property
-    def test(self) -> tuple[str, ...]: ...
-
-
-def find_files(data: Splits, data_dir: Path | None = None) -> dict[str, list[Path]]:
+def find_files(data: DataSection, data_dir: Path | str | None = None) -> dict[str, list[Path]]:
     """The files of each split: the user's own where given, else the corpus' of the catalogue."""
     given = {"train": data.train, "dev": data.dev, "test": data.test}
     files = {split: [Path(name) for name in names] for split, names in given.items() if names}
@@ -146,7 +128,27 @@ def find_files(data: Splits, data_dir: Path | None = None) -> dict[str, list[Pat
     return files
 
 
-def check_named(data: Splits) -> None:
+def check_named(data: DataSection) -> None:
     """Refuse to look for the data of a model that does not say what they were."""
     if data.corpus is None and not data.train:
-        raise UserError("the model's folder does not name them, since it was exported")
+        raise UserError("the model's folder does not name them, since they were in memory, or it was exported")
+    if _is_piped(data):
+        raise UserError("it learned from standard input, which is gone")
+
+
+def check_there_again(data: DataSection) -> None:
+    """Refuse to go on with a run whose data are gone: those in memory, and those of a pipe that is not there again."""
+    if data.corpus is None and not data.train:
+        raise UserError("the records of this run were in memory: give them again as train=")
+    if _is_piped(data):
+        again = UserError("this run learned from a pipe: pipe the same data again")
+        if standard_input().isatty():
+            raise again
+        try:
+            on_disk(STANDARD_INPUT)
+        except UserError:
+            raise again from None
+
+
+def _is_piped(data: DataSection) -> bool:
+    return str(STANDARD_INPUT) in (*data.train, *data.dev, *data.test)

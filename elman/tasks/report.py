@@ -79,16 +79,23 @@ class Report(dict[str, Any]):
         size = self[name].get(self.task.counted)
         return NAMES.get(name, name) + (f" ({size:,} {self.task.counted})" if size is not None else "")
 
-    def headline(self) -> Headline:
-        """The score that runs are compared by: over the folds of a cross-validation, else on test, else held out."""
+    def figures(self) -> tuple[str, dict[str, float]]:
+        """Where runs are compared, and every metric there by its key: over the folds, else on test, else held out."""
+        metrics = (*self.task.headlines, *self.task.metrics)
         if (crossed := self.get("cross_validation")) is not None:
-            metric = next(metric for metric in self.task.headlines if metric.key in crossed)
-            return Headline("cross-validated", metric, float(crossed[metric.key]["mean"]))
+            return "cross-validated", {m.key: float(crossed[m.key]["mean"]) for m in metrics if m.key in crossed}
         split = next((name for name in ("test", "dev") if name in self), None)
         if split is None:
             raise UserError("there is nothing to compare by: give the recipe data.test, or data.dev_fraction above 0")
-        metric = first_of(self.task.headlines, self[split])
-        return Headline({"dev": "held-out", "test": "test"}[split], metric, metric.of(self[split]) or 0.0)
+        found = {metric.key: metric.of(self[split]) for metric in metrics}
+        where = {"dev": "held-out", "test": "test"}[split]
+        return where, {key: value for key, value in found.items() if value is not None}
+
+    def headline(self) -> Headline:
+        """The score that runs are compared by: the first of the task's headlines that there is."""
+        where, figures = self.figures()
+        metric = next((metric for metric in self.task.headlines if metric.key in figures), self.task.headlines[-1])
+        return Headline(where, metric, figures.get(metric.key, 0.0))
 
     def details(self) -> str:
         """What there is to say below the tables: the last set in detail, and the folds."""
@@ -133,14 +140,15 @@ def card(folder: Path, recipe: Any, report: Report, pictures: Mapping[str, str])
     """README.md: what the model is, what it was trained on, its scores beside the baselines', how to use it."""
     task, run, data = report.task, report["run"], recipe.data
     count = f" ({run[task.records]:,} {task.records})" if task.records in run else ""
+    epochs, threads = round(run["epochs"], 1), report["platform"]["threads"]
     rate = f" at {run[f'{task.unit}_per_second']:,.0f} {task.unit} a second"
     lines = [
         f"# {folder.resolve().name}",
         "",
         f"{task.sentence(recipe, report)}, {report['parameters']:,} parameters. Made with Elman {__version__}.",
         "",
-        f"Trained on {trained_on(data.corpus, data.train)}{count} for {run['epochs']:.1f} epochs "
-        f"({run['steps']:,} updates) in {duration(run['seconds'])}{rate}, {report['platform']['threads']} threads. "
+        f"Trained on {trained_on(data.corpus, data.train)}{count} for {epochs:g} epoch{'s' * (epochs != 1)} "
+        f"({run['steps']:,} updates) in {duration(run['seconds'])}{rate}, {threads} thread{'s' * (threads != 1)}. "
         "Every setting is in `recipe.toml`.",
         "",
     ]

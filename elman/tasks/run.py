@@ -8,13 +8,14 @@ from typing import Any, TypeVar
 
 from elman.errors import UserError
 from elman.files import check_new_folder, write_text
-from elman.tasks.folder import Vocabulary
+from elman.tasks.folder import Config, Vocabulary, write_config
 from elman.tasks.lock import LOCK, locked
 from elman.train.length import with_length_of
 from elman.train.recipe import Section, differences, parse, read_toml, to_toml
 
 MODEL_FILES = ("config.json", "tokenizer.json", "lexicon.json", "model.safetensors", "metrics.json", "README.md")
-RUN_FILES = (*MODEL_FILES, "recipe.toml", "log.jsonl", "curves.png", "confusion.png", "forecast.png")
+PICTURES = ("confusion.png", "forecast.png")  # those of a card
+RUN_FILES = (*MODEL_FILES, *PICTURES, "recipe.toml", "log.jsonl", "curves.png")
 STATE = "checkpoint/state.safetensors"
 HEADING = "# The settings of the run in this folder, as Elman wrote them."
 
@@ -44,8 +45,11 @@ def is_run(out: Path) -> bool:
 def finished_report(out: Path, recipe: Section) -> dict[str, Any] | None:
     """The report of a run of this recipe that is done; None where there is none, or none that can be read."""
     old = saved_recipe(out, type(recipe))
-    if old is None or with_length_of(recipe, old) != old:
-        return None
+    return None if old is None or with_length_of(recipe, old) != old else saved_report(out)
+
+
+def saved_report(out: Path) -> dict[str, Any] | None:
+    """What a folder's metrics.json holds; None where there is none, or none that can be read."""
     try:
         report = json.loads((out / "metrics.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):  # not there, or cut off as it was copied: the run makes it again
@@ -77,9 +81,10 @@ def check_folder(out: Path, recipe: Section, *, resume: bool, force: bool) -> bo
     if resume:
         changed = differences(old, with_length_of(recipe, old)) if old is not None else []
         if changed := [change for change in changed if not change.startswith(MAY_CHANGE)]:
+            free = ", ".join(name.removesuffix(":") for name in MAY_CHANGE)
             raise UserError(
-                f"the run in {out} was begun with another recipe ({', '.join(changed[:3])}) and can only go on as it "
-                "began: give --resume without settings, or start over with --force"
+                f"the run in {out} was begun with another recipe ({', '.join(changed[:3])}), and only {free} may "
+                "change: leave the others out, or start over with --force"
             )
         return (out / STATE).exists()
     if old is not None and not force:
@@ -121,12 +126,15 @@ def remove_leftovers(out: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def open_folder(out: Path, recipe: Section, vocabulary: Vocabulary | None, *, resume: bool) -> None:
-    """Make the folder ready: for a new run with its recipe and vocabulary, else as a kill may have left it."""
+def open_folder(out: Path, recipe: Section, config: Config, vocabulary: Vocabulary | None, *, resume: bool) -> None:
+    """Make the folder ready: for a new run with its recipe, config and vocabulary, else as a kill may have left it.
+
+    A checkpoint may come before the first model: what is read to go on from it is there from the beginning.
+    """
     if resume:
         remove_leftovers(out)
-        write_recipe(out, recipe)
     else:
         prepare_folder(out, recipe)
+        write_config(out, config.task, config)
         if vocabulary is not None:
             vocabulary.save(out / "tokenizer.json")

@@ -93,7 +93,7 @@ class NetworkReader:
         return table.double().numpy()
 
     def forget(self, state: Any, rows: np.ndarray) -> Any:
-        """Back to the beginning."""
+        """The state with some rows put back to the beginning."""
         return self.network.forget(state, torch.from_numpy(rows), self.tower)
 
 
@@ -118,7 +118,7 @@ class EngineReader:
         return self.engine.log_probs(inputs, targets, None, batch.labels)[0]
 
     def forget(self, state: Any, rows: np.ndarray) -> Any:
-        """Back to the beginning; None is there already."""
+        """The state with some rows put back to the beginning; None, a state before any text, stays so."""
         return None if state is None else self.engine.forget(state, rows.tolist())
 
 

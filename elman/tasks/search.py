@@ -88,7 +88,7 @@ replace_unknown=False)
         return parse(cls, options, where="the search")
 
     def also(self, options: Mapping[str, Any]) -> "Search":
-        """The same with some options changed.
+        """This search with some options changed.
 
         >>> Search(beam=3).also({"n_best": 2}).n_best
         2

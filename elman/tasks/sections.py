@@ -1,6 +1,6 @@
 """Sections that the recipes of several tasks have in common."""
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from elman.nn.recurrent import Recurrent
 
 Cell = Literal["rnn", "elman", "lstm", "gru", "gru-cho", "mut1", "mut2", "mut3"]
+Name = Annotated[str, Field(coerce_numbers_to_str=True)]
+"""A column of a table or a field of an object: its name, or its number from 1."""
 
 
 class DataSection(Section):

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import Field, field_validator
 
 from elman.baselines.series import series_baselines
 from elman.batches.numbers import Frame, Windows, hold_out_ends
+from elman.draw.forecast import draw_forecast, shown_forecast
 from elman.errors import UserError
-from elman.inspect.forecast import draw_forecast, shown_forecast
 from elman.metrics.forecast import forecast_scores
 from elman.metrics.metric import Metric
 from elman.records.series import Missing, Series, SeriesReader
@@ -27,10 +27,13 @@ from elman.runtime.weights import Shapes
 from elman.tasks.folder import Config
 from elman.tasks.model import Model
 from elman.tasks.predict import PredictOptions, read_texts
-from elman.tasks.report import Report
-from elman.tasks.sections import Cell, DataSection, LayersSection, SizeSection
+from elman.tasks.sections import Cell, DataSection, LayersSection, Name, SizeSection
 from elman.tasks.task import Data, Say, Score, Task, Training, hold_out
 from elman.train.recipe import Section, TrainSettings, parse
+
+if TYPE_CHECKING:
+    from elman.tasks.report import Report
+    from elman.train.progress import Reporter
 
 Run = Training[Series, "Forecaster"]
 
@@ -48,10 +51,10 @@ class GapSettings(Section):
 class DataSettings(GapSettings, DataSection):
     """Where the series come from, and what of them is forecast."""
 
-    target: tuple[str, ...] = Field((), description="columns to forecast; every other one of numbers if not given")
+    target: tuple[Name, ...] = Field((), description="columns to forecast; every other one of numbers if not given")
     time: str | None = Field(None, coerce_numbers_to_str=True, description="the column of times; found by its name")
     key: str | None = Field(None, coerce_numbers_to_str=True, description="the column that tells series apart")
-    covariates: tuple[str, ...] = Field((), description="columns that are looked at and not forecast")
+    covariates: tuple[Name, ...] = Field((), description="columns that are looked at and not forecast")
     label: str | None = Field(
         None, coerce_numbers_to_str=True, description="a column with one number a series, predicted in place of steps"
     )
@@ -63,7 +66,7 @@ class DataSettings(GapSettings, DataSection):
     @field_validator("target", "covariates", mode="before")
     @classmethod
     def _one_column_or_several(cls, value: object) -> object:
-        return tuple(map(str, value if isinstance(value, list | tuple) else (value,)))
+        return value if isinstance(value, list | tuple) else (value,)
 
 
 class ModelSettings(LayersSection):
@@ -123,7 +126,6 @@ class Forecaster(Model[ForecasterConfig, None, Any, CompiledForecaster]):
         return self.answers(records) if several else self.answers(records)[0]
 
     def answers(self, records: Sequence[Series]) -> list[Forecast]:
-        """A forecast for each series."""
         if not records:
             return []
         values = self.values(self.config.frame.before([(one, len(one)) for one in records]), self._runtime())
@@ -138,10 +140,18 @@ class Forecaster(Model[ForecasterConfig, None, Any, CompiledForecaster]):
 
     def read(self, lines: Iterable[str], options: PredictOptions) -> Iterator[Series]:
         told = parse(GapSettings, options.asked, where="the options").model_dump(include=set(options.asked))
-        return read_texts(SeriesTask().reader(self._data().model_copy(update=told)), lines, options)
+        frame = self.config.frame
+        for series in read_texts(SeriesTask().reader(self._data().model_copy(update=told)), lines, options):
+            if len(series) < frame.context and frame.label is None:
+                name = f" {series.name!r}" if series.name else ""
+                options.say(
+                    f"{series.where}: the series{name} has {len(series)} steps, and forecasts look back "
+                    f"{frame.context}: its first value stands for those before it"
+                )
+            yield series
 
     def written(self, record: Series, answer: Forecast, options: PredictOptions) -> Iterable[str]:
-        return [answer.to_json(record.where and record.where.line)] if options.as_json else answer.lines()
+        return [options.to_json(record.where, {}, answer.to_dict())] if options.as_json else answer.lines()
 
     def about(self) -> str:
         what = "one number a series" if self.config.frame.label else f"{self.config.frame.horizon} steps ahead"
@@ -172,7 +182,7 @@ class SeriesTask(Task[Series, Forecaster]):
 
     name = "series"
     about = "Train a forecaster: numbers over time, steps ahead or one number for each series."
-    records, unit, counted = "series", "windows", "windows"
+    records, unit, counted, nats, tried = "series", "windows", "windows", False, "FILE"
     Recipe, Model, Options = SeriesRecipe, Forecaster, GapSettings
     metrics = (
         Metric("mase", "MASE", lower_is_better=True, digits=3),
@@ -200,8 +210,13 @@ class SeriesTask(Task[Series, Forecaster]):
         shares = {split: share for split, share in shares.items() if share and split not in parts}
         train, ends, frame = hold_out_ends(train, shares, data.horizon, data.context, data.season)
         season = f"a season of {frame.season} steps" if frame.season > 1 else "no season"
-        say(f"forecasting {', '.join(train[0].columns)}: {season}; forecasts look back {frame.context} steps")
+        names = train[0].columns
+        what = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+        say(f"forecasting {what}: {season}; forecasts look back {frame.context} steps")
         parts |= ends
+        for split in ("dev", "test"):
+            if parts.get(split):
+                frame.every(parts[split])  # what cannot be forecast is refused before anything is written
         return Data(train, parts.get("dev", []), parts.get("test", []), {"frame": frame})
 
     def check_start(self, start: Forecaster, data: Data[Series]) -> None:
@@ -211,6 +226,9 @@ class SeriesTask(Task[Series, Forecaster]):
 
     def examples(self, recipe: SeriesRecipe, data: Data[Series], vocabulary: None) -> Windows:
         return data.facts["frame"].every(data.train)  # type: ignore[no-any-return]
+
+    def learn(self, run: Run, out: Path, resume: bool, reporter: "Reporter") -> dict[str, float]:
+        return {**super().learn(run, out, resume, reporter), "series": len(run.data.train)}  # each has many windows
 
     def loss(self, run: Run, batch: Windows, state: Any) -> Any:
         from elman.nn.forecaster import forecast_loss
@@ -238,11 +256,11 @@ class SeriesTask(Task[Series, Forecaster]):
         rivals = series_baselines(frame.horizon, frame.season, fitted, mean=frame.label and frame.label[0])
         return {who: partial(scored, rival) for who, rival in rivals.items()}
 
-    def draw(self, report: Report, folder: Path) -> dict[str, str]:
+    def draw(self, report: "Report", folder: Path) -> dict[str, str]:
         draw_forecast(report[report.sets[-1]]["shown"], folder / "forecast.png")
         return {"forecast.png": "forecast, interval and truth"}
 
-    def use(self, recipe: Any, report: Report) -> tuple[Sequence[str], str]:
+    def use(self, recipe: Any, report: "Report") -> tuple[Sequence[str], str]:
         return super().use(recipe, report)[0], f"model.predict([[0.0] * {report['columns']}] * 20).mean"
 
     def facts(self, model: Forecaster) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 Networks are here for those that `elman.runtime` does not run. The state is explicit; nothing is kept on the network.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,6 +64,45 @@ class TranslationSteps:
         return state.decoder.weights.detach().numpy()
 
 
+class ForcedState(NamedTuple):
+    """What some rows have written so far, and in how many steps."""
+
+    inner: StepState
+    steps: int
+
+
+class ForcedSteps:
+    """A source written by the network itself, which at some steps is made to attend to one place alone.
+
+    `places` maps steps to places of the source, both from 0.
+    """
+
+    def __init__(self, network: TranslationNetwork, sources: Ragged, places: Mapping[int, int]) -> None:
+        self.inner, self.places = TranslationSteps(network, sources), places
+
+    def start(self, batch_size: int) -> ForcedState:
+        """The sources read, nothing written yet."""
+        return ForcedState(self.inner.start(batch_size), 0)
+
+    @torch.no_grad()
+    def step(self, ids: Ints, state: ForcedState) -> tuple[Logits, ForcedState]:
+        """Write one id a row; logits of the next."""
+        before, weights = state.inner, None
+        if state.steps in self.places:
+            place = torch.full((len(ids),), self.places[state.steps])
+            weights = torch.nn.functional.one_hot(place, before.memory.states.shape[1]).to(before.memory.states.dtype)
+        logits, decoder = self.inner.network.step(torch.from_numpy(ids), before.decoder, before.memory, weights)
+        return logits.numpy(), ForcedState(StepState(decoder, before.memory, before.owners), state.steps + 1)
+
+    def select(self, state: ForcedState, rows: Ints) -> ForcedState:
+        """The state of some rows."""
+        return ForcedState(self.inner.select(state.inner, rows), state.steps)
+
+    def attention(self, state: ForcedState) -> Logits:
+        """What the last step of each row attended to (R x S)."""
+        return self.inner.attention(state.inner)
+
+
 class NetworkSteps:
     """A network, one id at a time. The state is explicit; nothing is kept on the network."""
 
@@ -70,7 +110,7 @@ class NetworkSteps:
         self.network, self.label = network, label
 
     def start(self, batch_size: int) -> Any:
-        """Nothing read yet."""
+        """The state of rows that have read nothing yet."""
         return None
 
     @torch.no_grad()
@@ -93,7 +133,7 @@ class EngineSteps:
         self.engine, self.label = engine, label
 
     def start(self, batch_size: int) -> State:
-        """Nothing read yet."""
+        """The state of rows that have read nothing yet."""
         return self.engine.start(batch_size)
 
     def step(self, ids: Ints, state: State) -> tuple[Logits, State]:
@@ -112,7 +152,7 @@ class NgramSteps:
         self.model = model
 
     def start(self, batch_size: int) -> list[list[int] | None]:
-        """Nothing read yet."""
+        """The state of rows that have read nothing yet."""
         return [None] * batch_size
 
     def step(self, ids: Ints, state: list[list[int] | None]) -> tuple[Logits, list[list[int] | None]]:

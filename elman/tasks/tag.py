@@ -27,17 +27,16 @@ from elman.metrics.metric import Metric
 from elman.metrics.spans import SpanScores
 from elman.metrics.tagging import TagScores, tag_scores
 from elman.ragged import Ints, Ragged
-from elman.records.tagged import DocumentMark, Sentence, TaggedReader
+from elman.records.tagged import DocumentMark, Format, Sentence, TaggedReader
 from elman.runtime import CompiledCharacters, Encoder, Layers
 from elman.runtime.quantise import Arrays, dequantise
 from elman.runtime.weights import Shapes
 from elman.runtime.words import KnownWords
 from elman.tasks.folder import Config, write_changed
 from elman.tasks.memory import built
-from elman.tasks.model import Model
+from elman.tasks.model import Model, check_texts, listed
 from elman.tasks.predict import PredictOptions
-from elman.tasks.report import Report
-from elman.tasks.sections import DataSection, LayersSection, SizeSection
+from elman.tasks.sections import DataSection, LayersSection, Name, SizeSection
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.text.encoder import spelled, words
 from elman.text.spans import OUTSIDE, Scheme, Span, convert, detect_scheme, read_spans, repair, split_tag, write_tags
@@ -48,6 +47,7 @@ from elman.train.recipe import Section, TrainSettings
 
 if TYPE_CHECKING:
     from elman.nn.tagger import TagNetwork
+    from elman.tasks.report import Report
     from elman.train.task import Loss
 
 SENTENCES, TOKENS = 256, 4096  # computed on at a time, at most
@@ -64,15 +64,9 @@ COLOURS = (31, 32, 33, 34, 35, 36, 91, 92, 93, 94, 95, 96)
 class DataSettings(DataSection):
     """Where the tagged sentences come from: a corpus of the catalogue, or the user's own files."""
 
-    format: Literal["conll", "conllu", "jsonl", "json"] | None = Field(
-        None, description="none follows the file's suffix"
-    )
-    token_column: str | None = Field(
-        None, coerce_numbers_to_str=True, description="conll: a number from 1; jsonl: a field"
-    )
-    tag_column: str | None = Field(
-        None, coerce_numbers_to_str=True, description="the same; conllu: upos, xpos, deprel, feats.NAME"
-    )
+    format: Format | None = Field(None, description="none follows the file's suffix")
+    token_column: Name | None = Field(None, description="conll: a number from 1; jsonl: a field")
+    tag_column: Name | None = Field(None, description="the same; conllu: upos, xpos, deprel, feats.NAME")
     comments: bool = Field(False, description="lines of columns that begin with # are passed over")
     scheme: Literal["auto", "plain", "BIO", "IOB1", "BIOES"] = Field(
         "auto", description="how the tags write spans; plain: each tag stands for itself"
@@ -244,7 +238,9 @@ class TagModel(Model[TaggerConfig, Speller, "TagNetwork", "CompiledTagger"]):
             raise UserError("a tagger wants either a text or ready tokens: give one of them")
         if text is not None:
             single = isinstance(text, str)
-            cuts = [cut(one) for one in ([text] if isinstance(text, str) else text)]
+            texts = listed(text)
+            check_texts(texts)
+            cuts = [cut(one) for one in texts]
         else:
             single, cuts = _ready(tokens)
         for number, one in enumerate(cuts, 1):
@@ -352,7 +348,7 @@ class TagModel(Model[TaggerConfig, Speller, "TagNetwork", "CompiledTagger"]):
         if isinstance(record, DocumentMark):
             yield from () if options.as_json else (record.line, "")
         elif options.as_json:
-            yield json.dumps(record.fields | answer.to_dict(), ensure_ascii=False)
+            yield options.to_json(record.where, record.fields, answer.to_dict())
         elif options.colour:
             plain = self.scheme is None
             yield coloured(answer, self.tags if plain else sorted({split_tag(t)[1] for t in self.tags if t != OUTSIDE}))
@@ -559,6 +555,7 @@ class Tag(Task[Sentence, TagModel]):
         Metric("spans.f1", "span F1", percent=True),
     )
     headlines = (metrics[2], metrics[0])
+    example = 'model.predict("A sentence.").tags'
 
     # Records
 
@@ -653,7 +650,7 @@ class Tag(Task[Sentence, TagModel]):
         from elman.nn.inputs import Inputs
 
         sentences = [run.examples[row] for row in rows.tolist()]
-        for noise in self._noise(run):
+        for noise in run.once("noise", lambda: self._noise(run)):
             sentences = [noise(sentence) for sentence in sentences]
         tokens = words([sentence.tokens for sentence in sentences])
         tags = [ids for sentence in sentences if (ids := run.model.encode_tags(sentence.tags)) is not None]
@@ -661,15 +658,13 @@ class Tag(Task[Sentence, TagModel]):
 
     def _noise(self, run: Training[Sentence, TagModel]) -> list[SwappedSpans | MadeUpWords]:
         """What is done to training sentences before they are learned from."""
-        if "noise" not in run.kept:
-            noise: list[SwappedSpans | MadeUpWords] = []
-            batch, scheme = run.recipe.batch, run.model.scheme
-            if batch.swapped and scheme is not None:
-                noise.append(SwappedSpans(run.data.train, scheme, batch.swapped))
-            if batch.made_up:
-                noise.append(MadeUpWords(run.data.train, batch.made_up))
-            run.kept["noise"] = noise
-        return run.kept["noise"]  # type: ignore[no-any-return]
+        noise: list[SwappedSpans | MadeUpWords] = []
+        batch, scheme = run.recipe.batch, run.model.scheme
+        if batch.swapped and scheme is not None:
+            noise.append(SwappedSpans(run.data.train, scheme, batch.swapped))
+        if batch.made_up:
+            noise.append(MadeUpWords(run.data.train, batch.made_up))
+        return noise
 
     def loss(self, run: Training[Sentence, TagModel], batch: "Batch", state: Any) -> "Loss":
         """The mean loss of some sentences per token."""
@@ -681,7 +676,6 @@ class Tag(Task[Sentence, TagModel]):
         return Loss(run.network.loss(scores, tags, batch.inputs.tokens.batch_sizes), len(tags))
 
     def watch(self, run: Training[Sentence, TagModel]) -> dict[str, float]:
-        """Scores on the held-out sentences."""
         scores, loss = run.model.measure(run.data.dev, run.recipe.report.strict)
         spans = {} if scores.spans is None else {"span_f1": scores.spans.overall.f1}
         error = 1 - spans.get("span_f1", scores.accuracy)
@@ -719,7 +713,7 @@ class Tag(Task[Sentence, TagModel]):
             f"{run.model.vocabulary.words.size:,} words"
         )
 
-    def sentence(self, recipe: TagRecipe, report: Report) -> str:
+    def sentence(self, recipe: TagRecipe, report: "Report") -> str:
         model = recipe.model
         return (
             f"A tagger: {model.layers} layers of {model.cell} with {model.hidden} units in each direction"
@@ -741,12 +735,9 @@ class Tag(Task[Sentence, TagModel]):
         parts.append("confusion: right, predicted\n" + classification.confusion_table(confusion, WIDTH))
         return "\n\n".join(parts)
 
-    def draw(self, report: Report, folder: Path) -> dict[str, str]:
+    def draw(self, report: "Report", folder: Path) -> dict[str, str]:
         classification.draw_confusion(_confusion(report[report.sets[-1]]), folder / "confusion.png")
         return {"confusion.png": "what was taken for what"}
-
-    def use(self, recipe: Any, report: Report) -> tuple[Sequence[str], str]:
-        return super().use(recipe, report)[0], 'model.predict("A sentence.").tags'
 
 
 SPLITS = {"train": "training", "dev": "held-out", "test": "test"}

@@ -21,6 +21,7 @@ from elman.runtime.weights import arrays_of
 from elman.tasks.folder import check_weights, fill
 from elman.tasks.memory import built
 from elman.tasks.model import Model
+from elman.tasks.run import saved_recipe, write_recipe
 from elman.train.recipe import Section
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from elman.train.task import Batches, Loss
 
 R = TypeVar("R")
+X = TypeVar("X")
 M = TypeVar("M", bound=Model[Any, Any, Any, Any])
 
 Say = Callable[[str], Any]
@@ -87,7 +89,7 @@ class Training(Generic[R, M]):
 
     def __init__(self, task: "Task[R, M]", recipe: Any, data: Any, model: M, examples: Any) -> None:
         self.task, self.recipe, self.data, self.model, self.examples = task, recipe, data, model, examples
-        self.unit = task.unit
+        self.unit, self.nats = task.unit, task.nats
         self.current: Any = None
         """The training batches, once they are asked for."""
         self.kept: dict[str, Any] = {}
@@ -97,6 +99,12 @@ class Training(Generic[R, M]):
     def network(self) -> Any:
         """What is trained."""
         return self.model.network
+
+    def once(self, name: str, make: Callable[[], X]) -> X:
+        """What `make` makes, which is kept under a name for the next time."""
+        if name not in self.kept:
+            self.kept[name] = make()
+        return self.kept[name]  # type: ignore[no-any-return]
 
     def batches(self) -> "Batches":
         """The training batches, from the beginning."""
@@ -117,27 +125,39 @@ class Training(Generic[R, M]):
 
 
 class Task(Generic[R, M]):
-    """What a task says; R is its record, M its model."""
+    """How models of one kind are trained and scored: from records (R) to batches, a loss, scores and a model (M).
+
+    A subclass says these of itself; those with a value here may be left out:
+
+    name                 as in `elman train NAME`
+    about                its sentence in the help
+    records              what its records are called: texts, sentences, pairs
+    unit = "tokens"      what `Loss.tokens` counts, and the speed of training
+    nats = True          whether its loss is in nats: a run stops at one that no perplexity can be made of
+    counted = "tokens"   the key of the score that says how large a set is
+    command = "predict"  what a trained model is for: `elman COMMAND MODEL`
+    tried = '"a text"'   what that command is first tried with
+    Recipe, Model        its classes
+    Options = Section    what may be asked of a prediction
+    metrics              the columns of its tables
+    headlines            what runs are compared by: the first of them that the scores have
+    example              a line of Python for its cards
+    """
 
     name: ClassVar[str]
     about: ClassVar[str]
-    """Its sentence in the help."""
     records: ClassVar[str]
-    """What its records are called: texts, sentences, pairs."""
     unit: ClassVar[str] = "tokens"
-    """What the speed of training is counted in."""
+    nats: ClassVar[bool] = True
     counted: ClassVar[str] = "tokens"
-    """The score that says how large a set is."""
     command: ClassVar[str] = "predict"
-    """What to do with a trained model."""
+    tried: ClassVar[str] = '"a text"'
     Recipe: ClassVar[type[Any]]
     Model: ClassVar[type[Any]]
     Options: ClassVar[type[Section]] = Section
-    """What may be asked of a prediction."""
     metrics: ClassVar[tuple[Metric, ...]]
-    """The columns of its tables."""
     headlines: ClassVar[tuple[Metric, ...]]
-    """What runs are compared by: the first of them that a report has."""
+    example: ClassVar[str] = 'model.predict("a text")'
 
     # Records
 
@@ -170,7 +190,7 @@ class Task(Generic[R, M]):
 
     def read_set(self, model: M, recipe: Any, source: "Source", name: str, say: Say) -> Any:
         """Records that a trained model is to be scored on, checked."""
-        return source.read(self.reader(recipe.data), lambda guess: None)
+        return source.read(self.reader(recipe.data), say)
 
     def key(self, record: R) -> Hashable:
         """What makes two records the same one."""
@@ -191,16 +211,21 @@ class Task(Generic[R, M]):
         return len(examples)
 
     def smaller_batches_help(self, recipe: Any) -> bool:
-        """Whether smaller batches make more updates."""
+        """Whether an epoch has more updates with smaller batches, so that they may be made smaller for small data."""
         return True
 
     def examples(self, recipe: Any, data: Data[R], vocabulary: Any) -> Any:
         """The training records as the network will learn them."""
         raise NotImplementedError
 
+    def config_parts(self, recipe: Any, data: Data[R], examples: Any) -> dict[str, Any]:
+        """What the config of a fresh model holds beside `model`: what was found out about the data."""
+        return data.facts
+
     def make(self, recipe: Any, data: Data[R], vocabulary: Any, examples: Any) -> M:
-        """A fresh model, whose config holds what was found out about the data."""
-        config = self.Model.Config.new(self.name, recipe, model=recipe.model, **data.facts)
+        """A fresh model."""
+        parts = self.config_parts(recipe, data, examples)
+        config = self.Model.Config.new(self.name, recipe, model=recipe.model, **parts)
         network = built(lambda: self.fresh(config, vocabulary, recipe), recipe.model)
         return self.Model(config, vocabulary, network)  # type: ignore[no-any-return]
 
@@ -213,7 +238,14 @@ class Task(Generic[R, M]):
         config = start.config.model_copy(update=update)
         network = built(lambda: self.fresh(config, start.vocabulary, recipe), recipe.model)
         weights, where = dequantise(start.weights()), f"the model {recipe.train.start}"
-        check_weights(weights, {name: array.shape for name, array in arrays_of(network).items()}, where)
+        try:
+            check_weights(weights, {name: array.shape for name, array in arrays_of(network).items()}, where)
+        except UserError:
+            sizes = {name: value for name, value in recipe.model if not isinstance(value, float)}
+            changed = [f"model.{name}" for name in sizes if sizes[name] != getattr(start.config.model, name)]
+            if not changed:
+                raise
+            raise UserError(f"{', '.join(changed)} cannot be changed with --start: leave it out") from None
         fill(network, weights)
         return self.Model(config, start.vocabulary, network)  # type: ignore[no-any-return]
 
@@ -245,17 +277,27 @@ class Task(Generic[R, M]):
         raise NotImplementedError
 
     def watch(self, run: Training[R, M]) -> dict[str, float]:
-        """Scores on the held-out part while training, `loss` among them; the lowest `error` is kept, else loss."""
+        """Scores on the held-out part while training; the model with the lowest `error` is kept, else that of `loss`.
+
+        All but `error` is shown and logged. Unless a task says otherwise it is the loss and the headline of `score`,
+        and the error is that headline as a number that grows as it gets worse.
+        """
         scores = self.score(run.model, run.data.dev or run.data.train, run.recipe, ())
         metric = first_of(self.headlines, scores)
-        return {"loss": scores["loss"], "error": metric.worse(metric.of(scores) or 0.0)}
+        value = metric.of(scores)
+        return {"loss": scores["loss"]} | ({} if value is None else {metric.key: value, "error": metric.worse(value)})
 
     def learn(self, run: Training[R, M], out: Path, resume: bool, reporter: "Reporter") -> dict[str, float]:
         """Train the model into its folder; what there is to say of how that went."""
         from elman.train.loop import Trainer
 
         trainer = Trainer(run, run.recipe.train, out, reporter)
-        trainer.run(resume)
+        if resume:
+            trainer.resume()
+            if trainer.fraction >= 1.0:
+                self._nothing_left(run, trainer, out, reporter)
+            write_recipe(out, run.recipe)  # not before it is known that the run can go on
+        trainer.run()
         return {
             "seconds": trainer.seconds,
             "steps": trainer.step,
@@ -263,6 +305,15 @@ class Task(Generic[R, M]):
             f"{self.unit}_per_second": trainer.tokens / max(trainer.seconds, 1e-9),
             self.records: len(run.examples),
         }
+
+    def _nothing_left(self, run: Training[R, M], trainer: Any, out: Path, reporter: "Reporter") -> None:
+        """Say that a run that is resumed is done; refuse to make it shorter than it is."""
+        old, new = saved_recipe(out, type(run.recipe)), run.recipe.train
+        epochs, steps = round(trainer.batches.progress, 1), trainer.step
+        done = f"{steps:,} updates" if new.steps is not None else f"{epochs:g} epoch{'s' * (epochs != 1)}"
+        if old is not None and (old.train.epochs, old.train.steps) != (new.epochs, new.steps):
+            raise UserError(f"the run in {out} has {done} already: ask for more, or give --resume without them")
+        reporter.say(f"nothing is left to train: the run has its {done}; -s train.epochs=N goes on")
 
     # Scores
 
@@ -318,13 +369,14 @@ class Task(Generic[R, M]):
 
     def use(self, recipe: Any, report: "Report") -> tuple[Sequence[str], str]:
         """Commands for the card, in which `{model}` is the folder, and a line of Python."""
-        return ("elman predict {model} FILE", "elman evaluate {model} FILE"), 'model.predict("a text")'
+        return ("elman predict {model} FILE", "elman evaluate {model} FILE"), self.example
 
 
 def hold_out(records: list[R], share: float, seed: int, what: str) -> tuple[list[R], list[R]]:
     """Records to train on, and some by chance to hold out, the same for the same seed; both keep their order."""
     if len(records) < 2:
-        raise UserError(f"there is one training {what.removesuffix('s')} only: give more, so that some can be held out")
+        one = what if what == "series" else what.removesuffix("s")
+        raise UserError(f"there is one training {one} only: give more, so that some can be held out")
     count = min(max(1, round(len(records) * share)), len(records) - 1)
     held = set(np.random.default_rng(seed).permutation(len(records))[:count].tolist())
     kept = [record for number, record in enumerate(records) if number not in held]

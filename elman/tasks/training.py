@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from elman.errors import UserError
+from elman.errors import RunError, UserError
+from elman.tasks.folder import read_config
 from elman.tasks.folds import cross_validate
+from elman.tasks.memory import explain_out_of_memory
 from elman.tasks.reading import with_reading_settings
-from elman.tasks.recipes import check_named, find_files
+from elman.tasks.recipes import check_named, check_there_again, find_files
 from elman.tasks.report import Report, write_report
 from elman.tasks.run import open_folder, prepare_folder, run_folder, saved_recipe
 from elman.tasks.task import Data, Say, Source, Task, Training
@@ -17,8 +19,10 @@ from elman.train.progress import Reporter
 from elman.train.recipe import Settings, parse
 
 Sources = Mapping[str, Source]
+SMALLER = "take a smaller batch (batch.size, batch.steps, batch.tokens), or a smaller model.hidden"
 
 
+@explain_out_of_memory(SMALLER, RunError)  # it has begun, and has written what it had
 def train(
     task: Task[Any, Any],
     recipe: Any,
@@ -27,7 +31,7 @@ def train(
     memory: Sources | None = None,
     resume: bool = False,
     force: bool = False,
-    data_dir: Path | None = None,
+    data_dir: Path | str | None = None,
     reporter: Reporter | None = None,
 ) -> Report:
     """Train what the recipe says into the folder `out`; returns the report that `metrics.json` holds.
@@ -36,11 +40,14 @@ def train(
     (in `out/folds`), then one on all records.
     """
     reporter = reporter or Reporter()
+    data_dir = None if data_dir is None else Path(data_dir)
     with run_folder(out, recipe, resume=resume, force=force, say=reporter.say) as (recipe, goes_on):
         _use_threads(recipe.train.threads)
+        if resume and "train" not in (memory or {}) and saved_recipe(out, type(recipe)) is not None:
+            check_there_again(recipe.data)
         said: list[str] = []
         with reporter.busy(f"reading the {task.records}"):
-            vocabulary = task.Model.load_vocabulary(out, recipe) if goes_on else None
+            vocabulary = _saved_vocabulary(task, out) if goes_on else None
             data = task.open(recipe, sources_of(recipe.data, memory, data_dir), vocabulary, said.append)
         for line in said:
             reporter.say(line)
@@ -56,6 +63,11 @@ def train(
         return report
 
 
+def _saved_vocabulary(task: Task[Any, Any], out: Path) -> Any:
+    """That of a run which goes on: some tokenizers come out differently when fitted again."""
+    return task.Model.load_vocabulary(out, read_config(out, task.Model.Config, task.name))
+
+
 def _use_threads(threads: int) -> None:
     import torch
 
@@ -63,7 +75,7 @@ def _use_threads(threads: int) -> None:
         torch.set_num_threads(threads)
 
 
-def sources_of(data: Any, memory: Sources | None, data_dir: Path | None) -> Sources:
+def sources_of(data: Any, memory: Sources | None, data_dir: Path | str | None) -> Sources:
     """Where each split is: in memory where that is given, else in the files that the recipe names."""
     files = {} if memory and "train" in memory else find_files(data, data_dir)
     return {**{split: Source(paths) for split, paths in files.items()}, **(memory or {})}
@@ -79,8 +91,9 @@ def _train_one(
     reporter: Reporter,
 ) -> Report:
     run = begin(task, recipe, data, vocabulary, reporter.say)
-    open_folder(out, run.recipe, run.model.vocabulary, resume=goes_on)
-    reporter.say(f"{task.describe(run)}; {_threads()} threads")
+    open_folder(out, run.recipe, run.model.config, run.model.vocabulary, resume=goes_on)
+    threads = _threads()
+    reporter.say(f"{task.describe(run)}; {threads} thread{'s' * (threads != 1)}")
     facts = task.learn(run, out, goes_on, reporter)
     model = task.Model.load(out)  # as a user will have it
     with reporter.busy("scoring the model that was kept, and the baselines"):
@@ -94,12 +107,17 @@ def begin(
 ) -> Training[Any, Any]:
     """A fresh model and the examples that it is to learn from; the recipe then has what was chosen by their number.
 
-    A run that goes on brings its vocabulary: some tokenizers come out differently when fitted again. One that starts
-    from a trained model has that model's vocabulary and weights.
+    A run that goes on brings its vocabulary. One that starts from a trained model has that model's vocabulary and
+    weights.
     """
     from elman.train.loop import seed_everything
 
-    start = None if recipe.train.start is None else task.Model.load(recipe.train.start)
+    start = None
+    if recipe.train.start is not None:
+        try:
+            start = task.Model.load(recipe.train.start)
+        except UserError as error:
+            raise UserError(f"train.start: {error}") from None
     if start is not None:
         task.check_start(start, data)
         vocabulary = start.vocabulary
@@ -125,6 +143,8 @@ def score_sets(
 ) -> Report:
     """The scores of a model on each set, and of its baselines; `train` is what those are made of, where it is known."""
     report = Report(task, {name: task.score(model, records, recipe, train) for name, records in sets.items()})
+    if not all("loss" in report[name] for name in sets):
+        raise TypeError(f"{type(task).__name__}.score gives no 'loss', by which a report knows the scores of a set")
     if baselines:
         rivals = task.baselines(model, train, recipe, say)
         report["baselines"] = {
@@ -139,13 +159,14 @@ def evaluate(
     sources: Mapping[str, Source],
     *,
     baselines: bool = True,
-    data_dir: Path | None = None,
+    data_dir: Path | str | None = None,
     settings: Settings = (),
 ) -> Report:
     """Score each set beside the baselines.
 
     Those are made of the records that the model was trained on, if they are still there; else `note` says why not.
     """
+    data_dir = None if data_dir is None else Path(data_dir)
     recipe = parse(task.Recipe, model.recipe, where="the model's config.json")
     reading, notes = with_reading_settings(recipe, settings), list[str]()
     sets = {name: task.read_set(model, reading, source, name, notes.append) for name, source in sources.items()}

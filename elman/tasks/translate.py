@@ -5,8 +5,7 @@ model.predict("Zwei Hunde spielen im Schnee.").text
 model.predict("Zwei Hunde spielen im Schnee.", n_best=3, require=["snow"])
 """
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,23 +23,22 @@ from elman.metrics.edits import edit_scores
 from elman.metrics.metric import Metric
 from elman.metrics.perplexity import perplexity
 from elman.ragged import Ints, Ragged
-from elman.records.pairs import Pair, PairReader, collect_pairs, read_pairs, references
+from elman.records.pairs import Format, Pair, PairReader, collect_pairs, read_pairs, references
 from elman.records.places import RecordError
-from elman.records.splits import split_pairs
+from elman.records.splits import Key, split_pairs
 from elman.runtime import CompiledTranslator, TranslationParts
 from elman.runtime.quantise import Arrays
 from elman.runtime.weights import Shapes
 from elman.tasks.folder import Config
-from elman.tasks.memory import built
-from elman.tasks.model import Model, check_texts
-from elman.tasks.predict import PredictOptions, heading, read_texts
-from elman.tasks.report import Report
+from elman.tasks.model import Model, check_texts, listed
+from elman.tasks.predict import PredictOptions, read_texts
 from elman.tasks.search import Search, SearchOptions, SearchSettings, TranslateOptions, limits, sampled
-from elman.tasks.sections import DataSection, LayersSection, column
+from elman.tasks.sections import DataSection, LayersSection, Name, column
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.tasks.translation import Alternative, Translation, joined, replace_unknown
 from elman.text import TokenizerSettings
 from elman.text.profile import SourceProfile
+from elman.text.settings import Kind
 from elman.text.sides import Sides
 from elman.text.tokenizer import normaliser
 from elman.text.windows import windows
@@ -51,6 +49,7 @@ if TYPE_CHECKING:
 
     from elman.nn.attention import Attention
     from elman.nn.translation import TranslationNetwork
+    from elman.tasks.report import Report
     from elman.train.task import Loss
 
 SENTENCES, TOKENS = 64, 4096  # searched at a time, at most
@@ -62,23 +61,15 @@ SAMPLE, LEAST = 2000, 40  # characters that are looked at before the language is
 
 # The recipe
 
-Kind = Literal["characters", "bytes", "words", "bpe", "unigram"]
-
 
 class DataSettings(DataSection):
     """Where the pairs come from: a corpus of the catalogue, or the user's own files."""
 
     train: tuple[str, ...] = Field((), description="two parallel files, source and target, or files of pairs")
-    format: Literal["parallel", "tsv", "csv", "jsonl", "json", "cmudict"] | None = Field(
-        None, description="follows the files' names"
-    )
-    source: str | None = Field(
-        None, coerce_numbers_to_str=True, description="column or key of the source; of a corpus: its language"
-    )
-    target: str | None = Field(None, coerce_numbers_to_str=True, description="the same of the target")
-    split_by: Literal["source", "target", "pair"] = Field(
-        "pair", description="what must not stand in two parts where a part is split off"
-    )
+    format: Format | None = Field(None, description="follows the files' names")
+    source: Name | None = Field(None, description="column or key of the source; of a corpus: its language")
+    target: Name | None = Field(None, description="the same of the target")
+    split_by: Key = Field("pair", description="what must not stand in two parts where a part is split off")
     dev_fraction: float = Field(0.05, gt=0, lt=1, description="of train, held out where dev is not given")
     test_fraction: float = Field(0.0, ge=0, lt=1, description="of train, held out where test is not given")
     dev_size: int = Field(2000, ge=1, description="pairs held out so, at most")
@@ -99,7 +90,9 @@ class TextSettings(TokenizerSettings):
 
     kind: Kind = "bpe"
     target_kind: Kind | None = Field(None, description="of the target, where it is another")
-    target_size: int | None = Field(None, ge=3, description="of the target's vocabulary, where it is another")
+    target_size: int | None = Field(
+        None, ge=3, strict=True, description="of the target's vocabulary, where it is another"
+    )
     joint: bool = Field(False, description="one vocabulary for both sides")
     same_as: str | None = Field(
         None, description="a translator's folder, to take its vocabularies: models of an ensemble need the same"
@@ -292,7 +285,7 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         """The id that stands before and behind every target."""
         return self.sides.target.eos_id
 
-    def beside(self, *others: "Translator") -> "Translator":
+    def ensemble_with(self, *others: "Translator") -> "Translator":
         """An ensemble with others: the mean of their probabilities. Their vocabularies must be the same."""
         for other in others:
             if other.sides.to_json() != self.sides.to_json():
@@ -318,10 +311,7 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
 
     def predict(self, texts: str | Iterable[str], **options: Unpack[SearchOptions]) -> Translation | list[Translation]:
         """Translate a text, or each of several; the options are those of `Search`."""
-        search, several = Search.of(options), [texts] if isinstance(texts, str) else list(texts)
-        check_texts(several)
-        found = self.translate(several, [search] * len(several)) if several else []
-        return found[0] if isinstance(texts, str) else found
+        return translated(self.translate, texts, options)
 
     def translate(self, texts: Sequence[str], searches: Sequence[Search]) -> list[Translation]:
         """Translate texts, each with what is asked of it; those that are too long in parts."""
@@ -378,12 +368,22 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
             raise UserError(f"the text {text!r} has no tokens that the model knows: give it some words")
         return ids[::-1].copy() if self.settings.reverse_source else ids
 
+    def search(self, text: str, search: Search, steps: StepModel[Any]) -> list[Hypothesis]:
+        """The best translations of one text that `steps` writes: in place of the model itself, one that differs."""
+        return self._search([text], [self.source_ids(text)], [search], steps=steps)[0]
+
     def _search(
-        self, texts: list[str], sources: list[Ints], searches: list[Search], tree: SearchTree | None = None
+        self,
+        texts: list[str],
+        sources: list[Ints],
+        searches: list[Search],
+        tree: SearchTree | None = None,
+        steps: StepModel[Any] | None = None,
     ) -> list[list[Hypothesis]]:
         ragged = Ragged.of(sources)
-        every = [model.steps(ragged) for model in (self, *self.others)]
-        steps = Ensemble(every) if self.others else every[0]
+        if steps is None:
+            every = [model.steps(ragged) for model in (self, *self.others)]
+            steps = Ensemble(every) if self.others else every[0]
         first, controls, lengths = searches[0], [search.control(self.sides) for search in searches], ragged.lengths
         room = limits(self.config.search, first, lengths.tolist(), controls)
         if first.sampling is not None:
@@ -524,7 +524,7 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         pair, search = record
         if options.as_json:
             kept = {name: value for name, value in pair.fields.items() if name not in OWN}
-            yield json.dumps({**heading(pair.where, pair.source, kept), **answer.to_dict()}, ensure_ascii=False)
+            yield options.to_json(pair.where, kept, {"text": pair.source, **answer.to_dict()})
         elif search.n_best > 1:
             for one in answer.n_best:
                 yield f"{pair.where.line}\t{one.score:.4f}\t{_one_line(one.text)}"
@@ -642,6 +642,18 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         return TranslationSteps(self.network.eval() if self.network.training else self.network, sources)
 
 
+def translated(
+    translate: Callable[[Sequence[str], Sequence[Search]], list[Translation]],
+    texts: str | Iterable[str],
+    options: Mapping[str, Any],
+) -> Translation | list[Translation]:
+    """What `translate` makes of a text, or of each of several, all with the same options of `Search`."""
+    search, several = Search.of(options), listed(texts)
+    check_texts(several)
+    found = translate(several, [search] * len(several)) if several else []
+    return found[0] if isinstance(texts, str) else found
+
+
 def _attention(settings: ModelSettings, memory_size: int) -> "Attention | None":
     from elman.nn.attention import ATTENTIONS
 
@@ -713,18 +725,12 @@ class _Watch:
 class Batch:
     """Pairs as the network learns them: sources as they are, targets packed, the longest target first."""
 
-    source: "Tensor"
-    """B x S."""
-    lengths: "Tensor"
-    """B: tokens of each source."""
-    inputs: "Tensor"
-    """N, packed: the token before each one to be said, the end token before the first."""
-    targets: "Tensor"
-    """N, packed: the tokens to be said, the end token last."""
-    batch_sizes: "Tensor"
-    """T: how many targets have a first token, a second one, ..."""
-    order: Ints
-    """B: which of the given pairs each row is."""
+    source: "Tensor"  # B x S
+    lengths: "Tensor"  # B: tokens of each source
+    inputs: "Tensor"  # N, packed: the token before each one to be said, the end token before the first
+    targets: "Tensor"  # N, packed: the tokens to be said, the end token last
+    batch_sizes: "Tensor"  # T: how many targets have a first token, a second one,
+    order: Ints  # B: which of the given pairs each row is
 
     def __str__(self) -> str:
         return f"of {len(self.source)} pairs, {len(self.targets)} target tokens"
@@ -796,12 +802,7 @@ class Translate(Task[Pair, Translator]):
         return found.pairs
 
     def read_set(self, model: Translator, recipe: TranslateRecipe, source: Source, name: str, say: Say) -> list[Pair]:
-        said: list[str] = []
-        pairs = self.read(source, recipe, "test", said.append)
-        for line in said:
-            if "empty side" in line:
-                say(line)
-        return pairs
+        return self.read(source, recipe, "test", say)
 
     def settle(self, parts: dict[str, list[Pair]], recipe: TranslateRecipe, say: Say) -> Data[Pair]:
         """Split off what is missing, so that what must not stand in two parts does not."""
@@ -857,19 +858,9 @@ class Translate(Task[Pair, Translator]):
     def amount(self, recipe: TranslateRecipe, data: Data[Pair], examples: Sequence[tuple[Ints, Ints]]) -> float:
         return sum(len(target) + 1 for _, target in examples)
 
-    def make(
-        self, recipe: TranslateRecipe, data: Data[Pair], vocabulary: Sides, examples: Sequence[tuple[Ints, Ints]]
-    ) -> Translator:
-        config = TranslatorConfig.new(
-            "translate",
-            recipe,
-            model=recipe.model,
-            search=recipe.search,
-            longest=max(len(source) for source, _ in examples),
-            **vars(data.facts["profile"]),
-        )
-        network = built(lambda: self.fresh(config, vocabulary, recipe), recipe.model)
-        return Translator(config, vocabulary, network)
+    def config_parts(self, recipe: TranslateRecipe, data: Data[Pair], examples: Any) -> dict[str, Any]:
+        longest = max(len(source) for source, _ in examples)
+        return {"search": recipe.search, "longest": longest, **vars(data.facts["profile"])}
 
     def fresh(self, config: TranslatorConfig, vocabulary: Sides, recipe: TranslateRecipe) -> Any:
         return Translator.build(config, vocabulary, recipe.loss.smoothing)
@@ -895,9 +886,8 @@ class Translate(Task[Pair, Translator]):
 
     def watch(self, run: Training[Pair, Translator]) -> dict[str, float]:
         """Scores on the held-out pairs; the model that says most of their tokens right is kept."""
-        if "held_out" not in run.kept:
-            run.kept["held_out"] = [run.model.encode(pair.source, pair.target) for pair in run.data.dev]
-        scores = expected_scores(run.model, run.kept["held_out"])
+        pairs = run.once("pairs", lambda: [run.model.encode(pair.source, pair.target) for pair in run.data.dev])
+        scores = expected_scores(run.model, pairs)
         return scores | {"error": 1 - scores["token_accuracy"]}
 
     # Scores
@@ -940,7 +930,7 @@ class Translate(Task[Pair, Translator]):
         helpers = {name: asked.pop(name, None) for name in ("ensemble", "channel", "lm", "channel_weights")}
         Search.of(asked)  # what is wrong with it is told at once
         if helpers["ensemble"]:
-            model = model.beside(*(Translator.load(other) for other in helpers["ensemble"]))
+            model = model.ensemble_with(*(Translator.load(other) for other in helpers["ensemble"]))
         if helpers["channel"] is None and helpers["lm"] is None and helpers["channel_weights"] is None:
             return model, asked
         if helpers["channel"] is None or helpers["lm"] is None:
@@ -957,7 +947,7 @@ class Translate(Task[Pair, Translator]):
             f"pairs to train on, {len(data.dev):,} held out; {sizes} {run.recipe.text.kind}{data.facts['left_out']}"
         )
 
-    def sentence(self, recipe: TranslateRecipe, report: Report) -> str:
+    def sentence(self, recipe: TranslateRecipe, report: "Report") -> str:
         model = recipe.model
         return (
             f"A translator over {recipe.text.kind}: {model.layers} x {model.cell}, encoder of {model.encoder_size}"
@@ -974,7 +964,7 @@ class Translate(Task[Pair, Translator]):
         ]
         return "\n\n".join([*blocks, f"BLEU {scores['bleu_signature']}\nchrF {scores['chrf_signature']}"])
 
-    def use(self, recipe: TranslateRecipe, report: Report) -> tuple[Sequence[str], str]:
+    def use(self, recipe: TranslateRecipe, report: "Report") -> tuple[Sequence[str], str]:
         attends = ["elman explain {model} TEXT --out alignment.png"] if recipe.model.decoder != "plain" else []
         commands = ("elman predict {model} FILE", *attends, "elman evaluate {model} SOURCES TARGETS")
         return commands, 'model.predict("a text").text'
@@ -1033,9 +1023,4 @@ def written_scores(
     scores = corpus_scores(said, wanted, lowercase=target.lowercase, tokenize=settings.tokenize)
     cut = list if target.kind in ("characters", "bytes") else str.split
     edits = edit_scores([cut(text) for text in said], [[cut(text) for text in several] for several in wanted])
-    return {
-        **scores.to_dict(),
-        "exact_match": edits.exact_match,
-        "error_rate": edits.error_rate,
-        "lines": len(said),
-    }
+    return {**scores.to_dict(), "exact_match": edits.exact_match, "error_rate": edits.error_rate, "lines": len(said)}

@@ -46,7 +46,6 @@ class CharacterTokenizer(Tokenizer):
         return ids
 
     def decode(self, ids: ArrayLike) -> str:
-        """The text of `ids`."""
         return "".join([self._pieces[token] for token in id_list(ids, self.size)])
 
     def stream(self) -> TextStream:
@@ -54,7 +53,6 @@ class CharacterTokenizer(Tokenizer):
         return _PieceStream(self._pieces)
 
     def unknown(self, text: str) -> list[str]:
-        """The distinct characters without an id."""
         return [char for char in dict.fromkeys(self._ready(text)) if not self._table[ord(char)]]
 
     def _payload(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ EOS = "<eos>"
 BYTES = 256
 SUBWORD_SIZE = 8000
 
+Kind = Literal["characters", "bytes", "words", "bpe", "unigram"]
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 """How often a token stood in the training text, as a file holds it."""
 
@@ -26,9 +27,9 @@ class TokenizerSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    kind: Literal["characters", "bytes", "words", "bpe", "unigram"] = "characters"
-    size: int | None = Field(default=None, ge=3)
-    min_count: int = Field(default=1, ge=1)
+    kind: Kind = "characters"
+    size: int | None = Field(default=None, ge=3, strict=True)
+    min_count: int = Field(default=1, ge=1, strict=True)  # true is no number
     lowercase: bool = False
     normalise: Literal["none", "NFC", "NFKC"] = "none"
     specials: tuple[str, ...] = ()

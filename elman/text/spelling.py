@@ -32,16 +32,11 @@ KEPT = 1 << 17  # words kept at most: a text without end must not end up in memo
 class Spelled(NamedTuple):
     """N tokens by the W distinct words among them, whose characters need be computed on once only."""
 
-    words: Ints
-    """N: which of the distinct words each token is."""
-    ids: Ints
-    """W: ids of the words."""
-    characters: Ints
-    """W x C: ids of their characters, 0 behind the last."""
-    lengths: Ints
-    """W: how many characters each has."""
-    features: Ints
-    """W x F: case, prefixes, suffixes, an id each."""
+    words: Ints  # N: which of the distinct words each token is
+    ids: Ints  # W: ids of the words
+    characters: Ints  # W x C: ids of their characters, 0 behind the last
+    lengths: Ints  # W: how many characters each has
+    features: Ints  # W x F: case, prefixes, suffixes, an id each
 
 
 def case_of(word: str) -> int:

@@ -58,11 +58,9 @@ class WordTokenizer(Tokenizer):
         return np.fromiter(map(self._index.get, words, repeat(self.unk_id)), dtype=np.int64, count=len(words))
 
     def stream(self) -> TextStream:
-        """A decoder for one id at a time."""
         return _WordStream(self._pieces)
 
     def unknown(self, text: str) -> list[str]:
-        """The distinct words without an id."""
         return [word for word in dict.fromkeys(_split(self._ready(text))) if word not in self._index]
 
     def _payload(self) -> dict[str, Any]:

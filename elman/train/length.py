@@ -8,8 +8,8 @@ What the user says always holds, and the other is chosen to go with it.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 from elman.train.recipe import EPOCHS, BatchSection, Section, TrainSettings
 
@@ -18,20 +18,7 @@ MOST_EPOCHS = 40
 FEW_UPDATES = 100  # a run of fewer has not begun to learn
 
 
-class Trainable(Protocol):
-    """What the recipes of all tasks have."""
-
-    @property
-    def train(self) -> TrainSettings: ...
-
-    @property
-    def batch(self) -> BatchSection: ...
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self: ...
-
-
-R = TypeVar("R", bound=Trainable)
-S = TypeVar("S", bound=Section)
+R = TypeVar("R", bound=Section)
 
 
 class Length(NamedTuple):
@@ -73,7 +60,8 @@ def with_chosen_length(recipe: R, amount: float, say: Callable[[str], None], *, 
     smaller batches make more updates. The recipe that comes back is the one to write down: a run that is resumed then
     has nothing to choose.
     """
-    train, batch = recipe.train, recipe.batch
+    train: TrainSettings = recipe.train  # type: ignore[attr-defined]
+    batch: BatchSection = recipe.batch  # type: ignore[attr-defined]
     key, usual, least = batch.chosen
     given: int | None = getattr(batch, key)
     least = least if smaller_helps and train.steps is None else usual
@@ -102,7 +90,7 @@ def _too_few(train: TrainSettings, found: Length, updates: int) -> str:
     return f"about {updates} updates are too few to learn from: say -s {more}, or give more data"
 
 
-def with_length_of(recipe: S, old: S) -> S:
+def with_length_of(recipe: R, old: R) -> R:
     """The recipe with what it leaves to be chosen taken from the `old` run's, where it was chosen already."""
     batch = getattr(recipe, "batch", None)
     keys = [("train", "epochs")] + ([("batch", batch.chosen[0])] if isinstance(batch, BatchSection) else [])

@@ -124,9 +124,5 @@ def _mlflow(folder: Path, step: int) -> Tracker:
     return lambda record: mlflow.log_metrics(_figures(record), step=record["step"]), mlflow.end_run
 
 
-TRACKERS: dict[str, Callable[[Path, int], Tracker]] = {
-    "tensorboard": _tensorboard,
-    "wandb": _wandb,
-    "mlflow": _mlflow,
-}
+TRACKERS: dict[str, Callable[[Path, int], Tracker]] = {"tensorboard": _tensorboard, "wandb": _wandb, "mlflow": _mlflow}
 """Who is told of a run where the recipe asks for it: from the folder to what to call for a record, and at the end."""

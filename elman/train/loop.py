@@ -25,13 +25,13 @@ import torch
 from elman.errors import Interrupted, RunError, UserError, is_out_of_memory
 from elman.train.checkpoint import load_checkpoint, save_checkpoint
 from elman.train.log import TRACKERS, RunLog, draw_curves
-from elman.train.optimizer import Average, clip, make_optimizer
+from elman.train.optimizer import Average, clip, learning_rate, make_optimizer
 from elman.train.progress import Reporter
 from elman.train.recipe import EPOCHS, TrainSettings
-from elman.train.schedule import learning_rate
 from elman.train.task import Task
 
 MOST_NATS = math.log(sys.float_info.max)  # a loss whose perplexity is no number any more
+MOST = 1e20  # a loss of another kind
 
 
 def seed_everything(seed: int) -> None:
@@ -81,7 +81,7 @@ class Trainer:
         track = [name for name in TRACKERS if getattr(self.settings, name)]
         log = RunLog(self.folder, track, self.reporter.callbacks)
         if resume:
-            self._resume(load_checkpoint(self.checkpoint_path))
+            self.resume()
         log.rewind(self.step)
         with self.reporter, self._stopping_gently():
             self._train(log)
@@ -175,7 +175,8 @@ class Trainer:
         self.task.network.eval()
         with self.average.applied(), torch.no_grad():
             scores = self.task.evaluate()
-            self._refuse_diverged(scores["loss"], "loss", "the held-out text", step=self.step, most=MOST_NATS)
+            most = MOST_NATS if getattr(self.task, "nats", True) else MOST
+            self._refuse_diverged(scores["loss"], "loss", "the held-out text", step=self.step, most=most)
             found = (scores.pop("error", scores["loss"]), scores["loss"])
             best = not self.evaluations or found < min(self.evaluations)
             if best:
@@ -218,18 +219,14 @@ class Trainer:
             "recent": [list(pair) for pair in self._recent],
             "random": {
                 "torch": torch.get_rng_state(),
-                "numpy": [
-                    str(kind),
-                    torch.from_numpy(np.asarray(keys)),
-                    int(position),
-                    int(has_gauss),
-                    float(cached),
-                ],
+                "numpy": [str(kind), torch.from_numpy(np.asarray(keys)), int(position), int(has_gauss), float(cached)],
                 "python": random.getstate(),
             },
         }
 
-    def _resume(self, state: dict[str, Any]) -> None:
+    def resume(self) -> None:
+        """Be where the checkpoint is; one that is damaged, or of other data, is refused."""
+        state = load_checkpoint(self.checkpoint_path)
         try:
             self._restore(state)
         except (RuntimeError, ValueError, KeyError, TypeError) as error:

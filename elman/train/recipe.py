@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
 
 from elman.errors import UserError, close, nearest
 from elman.files import mistake, reading
@@ -87,6 +96,10 @@ class TrainSettings(Section):
     tensorboard: bool = False
     wandb: bool = Field(False, description="Weights & Biases is told of every record of the log")
     mlflow: bool = Field(False, description="MLflow is told of every record of the log")
+
+    @field_serializer("epochs")
+    def _whole(self, value: float | None) -> float | int | None:
+        return value if value is None or value % 1 else int(value)
 
     @model_validator(mode="after")
     def _betas_in_range(self) -> "TrainSettings":

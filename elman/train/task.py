@@ -38,7 +38,7 @@ class Batches(Protocol):
 
 
 class Task(Protocol):
-    """One thing to learn. The loop is the same for all of them."""
+    """What `Trainer` needs: a network, its batches, their loss, an evaluation."""
 
     unit: str
     """What `Loss.tokens` counts, in words: tokens, texts."""

@@ -11,7 +11,7 @@ import pytest
 
 from elman.bench import machine
 from elman.cli.ending import explain
-from elman.corpora.entries import CATALOGUE
+from elman.corpora import CATALOGUE
 from tests.cli.invoke import invoke
 from tests.end_to_end.processes import environment, finish, start
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from elman.inspect import draw_alignment
+from elman.draw.alignment import draw_alignment
 from tests.cli.invoke import invoke
 from tests.tasks.translate_runs import sentences, untrained
 
@@ -38,7 +38,7 @@ def test_predict_with_every_option(folder: Path) -> None:
     found = model.predict([TEXT, "ein vogel"], alignments=True, length_power=0, beam=2)
     assert out.splitlines() == [f"{one.text}\t{one.pharaoh}" for one in found]
     code, out, error = invoke("predict", run, data, "--json", "--ensemble", str(folder / "other"))
-    both = model.beside(untrained(sentences(), kind="words", seed=4)).predict(TEXT)
+    both = model.ensemble_with(untrained(sentences(), kind="words", seed=4)).predict(TEXT)
     assert json.loads(out.splitlines()[0])["log_prob"] == pytest.approx(both.n_best[0].log_prob, abs=1e-4), error
 
 
@@ -47,7 +47,7 @@ def test_explain_draws_a_picture(folder: Path) -> None:
     text = next(pair.source for pair in sentences() if model.predict(pair.source).text)
     code, out, error = invoke("explain", str(folder / "run"), text, "--out", str(folder / "a.png"))
     assert code == 0, error
-    assert out.splitlines() == [model.predict(text).text, f"the alignment is in {folder / 'a.png'}"]
+    assert out.splitlines() == [f"alignment of 1 text is in {folder / 'a.png'}"]
     assert (folder / "a.png").read_bytes().startswith(b"\x89PNG\r\n")
     assert imread(folder / "a.png").shape[0] > 50
 
@@ -57,7 +57,7 @@ def test_explain_writes_the_weights(folder: Path) -> None:
     arguments = ("explain", str(folder / "run"), TEXT, "--out", str(folder / "a.json"), "--target", target)
     code, _, error = invoke(*arguments)
     assert code == 0, error
-    found = json.loads((folder / "a.json").read_text())
+    (found,) = json.loads((folder / "a.json").read_text())["texts"]
     assert found["translation"] == target
     assert found["source_tokens"] == TEXT.split() and found["target_tokens"] == target.split()
     assert np.array(found["weights"]).sum(axis=1) == pytest.approx(np.ones(5), abs=1e-4)
@@ -92,8 +92,9 @@ def test_a_picture_of_signs_that_a_font_may_lack(tmp_path: Path, recwarn: pytest
         (("predict", "{run}", "{new}", "--ensemble", "{folder}/nowhere"), "no model folder"),
         (("predict", "{plain}", "{new}", "--alignments"), "this model has no attention"),
         (("predict", "{run}", "{folder}/empty.txt"), "empty.txt:2 has an empty text"),
-        (("explain", "{run}", TEXT, "--out", "{folder}/a.pdf"), "should end in .png"),
-        (("explain", "{plain}", TEXT, "--out", "{folder}/b.png"), "this model has no attention"),
+        (("explain", "{run}", TEXT, "--out", "{folder}/a.pdf"), "should end in .html for a page"),
+        (("explain", "{plain}", TEXT, "--view", "alignment"), "no view 'alignment': it has no attention; it has tree"),
+        (("explain", "{run}", TEXT, "--view", "tree", "--target", "x"), "--target is an option of the view"),
         (("explain", "{run}", " ", "--out", "{folder}/b.png"), "is empty"),
         (("explain", "{run}", TEXT, "--out", "{folder}/b.png", "--target", ""), "the target is empty"),
         (("evaluate", "{run}", "{folder}/a.de", "{folder}/a.en"), "a.de is longer than"),

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elman.decode.random_stream import splitmix64, uniform
+from elman.decode.sampling import splitmix64, uniform
 from elman.sampling import fresh_seed
 
 # A runtime in another language has to give these too; docs/sampling.md shows them.

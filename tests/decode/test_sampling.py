@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elman.decode import log_softmax
-from elman.decode.random_stream import uniform
-from elman.decode.sampling import kept, next_ids, penalise
+from elman.decode.sampling import kept, next_ids, penalise, uniform
 from elman.errors import RunError, UserError
 from elman.sampling import Sampling
 

@@ -15,7 +15,7 @@ from elman import decode, metrics
 from elman.baselines import KneserNey, MostFrequentClass, NearestPair
 from elman.corpora import catalogue
 from elman.decode import Beam, Control, Sampling, StopStrings
-from elman.inspect import draw_alignment
+from elman.draw.alignment import draw_alignment
 from elman.tasks.export import export
 from elman.text import Tokenizer, TokenizerSettings, fit_tokenizer, spans
 from tests.decode.models import Bigram
@@ -65,6 +65,8 @@ WRONG = {
     "texts": "none zero half nones bytes",
     "ids": "text texts fractions half",
     "numbers": "none text infinite nested",
+    "series": "none text no-text surrogate nul nan infinite empty nones fractions nested texts mapping bytes path "
+    "tensor class",
 }
 """What no argument of a kind can be, so that the call has to be refused."""
 ODD = {
@@ -79,6 +81,7 @@ ODD = {
     "texts": "no-text surrogate nul empty texts text",
     "ids": "empty numbers array zero",
     "numbers": "empty numbers fractions array",
+    "series": "negative zero half huge true numbers array integer",
 }
 """What may be right, by the argument: where it is, the answer is of the type that a right call's has."""
 COIN = ((0.25, 0.75), (0.5, 0.5))
@@ -152,6 +155,13 @@ def _tasks() -> dict[str, Target]:
     found["evaluate"] = Target(
         lambda place: elman.evaluate, lambda place: {"model": world("lm")(place), "data": place.world.data("lm")}
     )
+    found |= {
+        f"evaluate-{task}": Target(
+            lambda place: elman.evaluate,
+            lambda place, task=task: {"model": world(task)(place), "data": place.world.data(task)},  # type: ignore[misc]
+        )
+        for task in SMALL
+    }
     found["export"] = Target(lambda place: export, lambda place: {"model": world("lm")(place), "out": place.out})
     found["compare"] = Target(
         lambda place: elman.compare,
@@ -182,6 +192,7 @@ def _models() -> dict[str, Target]:
         "line-log-probs": Target(method("lm", "line_log_probs"), lambda place: {"texts": ["the cat"]}),
         "exhaustive-model": Target(method("lm", "exhaustive"), lambda place: {"prompt": "a", "length": 1}),
         "classify": Target(method("classify", "predict"), lambda place: {"texts": ["abc"]}),
+        "forecast": Target(method("series", "predict"), lambda place: {"series": [1.0, 2.0, 3.0]}),
         "tag": Target(method("tag", "predict"), lambda place: {"text": "Ada went"}),
         "tag-tokens": Target(method("tag", "predict"), lambda place: {"tokens": ["Ada", "went"]}),
         "translate": Target(method("translate", "predict"), lambda place: {"texts": ["abc"], "beam": 2}),
@@ -303,6 +314,7 @@ ARGUMENTS = {
     **{f"fit-{task}": "task recipe out train dev settings data_dir" for task in SMALL},
     "load": "folder task",
     "evaluate": "model data data_dir",
+    **{f"evaluate-{task}": "data" for task in SMALL},
     "export": "model out",
     "compare": "recipe out vary seeds:count settings",
     "corpus": "name data_dir",
@@ -312,6 +324,7 @@ ARGUMENTS = {
     "line-log-probs": "texts",
     "exhaustive-model": "prompt length:count label",
     "classify": "texts",
+    "forecast": "series:series",
     "tag": "text",
     "tag-tokens": "tokens:texts",
     "translate": "texts beam:count n_best:count prefix require forbid length_power:real",

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from elman import tasks
 from tests.fuzz.case import Case, Command, Place
 from tests.fuzz.sentences import commands
-from tests.fuzz.world import TASKS, settings
+from tests.fuzz.world import PREDICTED, TASKS, settings
 
 Line = Callable[[Place], list[str]]
 
@@ -56,7 +57,7 @@ LONG = {"--length", "--seconds"}
 READ = {"--train", "--dev", "--test", "--channel", "--lm", "--ensemble", "--data-dir"}
 NO_PLACE = ("x" * 300, "/dev/null", "/dev/null/x")
 """Where nothing can be written."""
-CHOSEN = {"--set", "--vary", "--channel-weights", "--on-error", "--label"}
+CHOSEN = {"--set", "--vary", "--channel-weights", "--on-error", "--label", "--missing"}
 """Options that take texts of a form that none of ours has."""
 
 
@@ -78,6 +79,7 @@ def lines() -> dict[str, Line]:
         "doctor": lambda place: ["doctor"],
         "demo": lambda place: ["demo", "--out", place.out, "-s", "model.hidden=no"],
     }
+    found |= {f"predict {task}": _predicting(task) for task in PREDICTED if task != "translate"}
     return found | {f"bench {name}": _bench(name) for name in BENCHES}
 
 
@@ -86,6 +88,10 @@ def _training(task: str) -> Line:
         return ["train", task, "--train", place.world.data(task), "--out", place.out, *settings(task)]
 
     return line
+
+
+def _predicting(task: str) -> Line:
+    return lambda place: ["predict", place.world.model(task), place.world.data(task)]
 
 
 def _bench(name: str) -> Line:
@@ -120,9 +126,14 @@ def _commands() -> Iterator[Case]:
         yield Case(f"command-{number}", lambda place, words=words: Command(words))  # type: ignore[misc]
 
 
+def _command(name: str) -> str:
+    """The command of a line: `predict` of `predict tag`."""
+    return name if name in commands() else name.split()[0]
+
+
 def _shapes(name: str, line: Line) -> Iterator[Case]:
     """A word too many, too few, in the wrong place."""
-    slug, words = name.replace(" ", "-"), len(name.split())
+    slug, words = name.replace(" ", "-"), len(_command(name).split())
 
     def spoiled(spoil: Callable[[list[str], random.Random], list[str]]) -> Callable[[Place], Command]:
         return lambda place: Command(spoil(line(place), place.chance))
@@ -139,7 +150,8 @@ def _shapes(name: str, line: Line) -> Iterator[Case]:
     yield Case(f"{slug}-unknown-option", spoiled(lambda a, c: [*a, "--no-such-option"]))
     yield Case(f"{slug}-unknown-letter", spoiled(lambda a, c: [*a, "-Z"]))
     yield Case(f"{slug}-unknown-value", spoiled(lambda a, c: [*a, "--no-such-option=3"]))
-    yield Case(f"{slug}-too-many-words", spoiled(lambda a, c: [*a, "one", "two", "three"]))
+    are_texts = _command(name) == "predict"  # which takes as many as there are
+    yield Case(f"{slug}-too-many-words", spoiled(lambda a, c: [*a, "one", "two", "three"]), refused=not are_texts)
     if name.startswith("bench"):  # the rest may be right, and take minutes
         return
     if name not in ("data list", "doctor"):  # which have nothing to leave out
@@ -151,11 +163,14 @@ def _shapes(name: str, line: Line) -> Iterator[Case]:
 
 def _options(name: str, line: Line) -> Iterator[Case]:
     """Every option of a command, spoiled in every way that its type has."""
-    command = commands()[name]
+    command = commands()[_command(name)]
     kinds = typing.get_type_hints(command.callback)
+    own = None if _command(name) == name else {"column", *tasks.TASKS[name.split()[1]].Options.model_fields}
     for parameter in command.params:
         kind = _plain(kinds.get(parameter.name, str))
         if parameter.param_type_name != "option" or parameter.name == "help":
+            continue
+        if own is not None and parameter.name not in own:  # spoiled where another task's model is asked
             continue
         option = parameter.opts[0]
         slug = f"{name.replace(' ', '-')}{option.replace('--', '-')}"

@@ -26,6 +26,7 @@ from tests.fuzz.sentences import complaints
 from tests.fuzz.world import World, snapshot
 
 SECONDS = 60
+"""Of the processor; ten times as long may pass on a machine that has other work too."""
 MEGABYTES = 500
 ROOM = 3 << 30
 """Bytes of address space beyond what the process has: a case that asks for more is answered as by a small machine."""
@@ -126,7 +127,8 @@ def check_call(case: Call, world: World, folder: Path) -> None:
     assert used[0] <= MEGABYTES, f"it took {used[0]:,.0f} MB"
     if ended is None:
         assert not case.refused, f"it was not refused, and answered {_short(repr(made))}"
-        right = case.like(Place(world, folder, random.Random(case.name)))
+        (folder / "right").mkdir()
+        right = case.like(Place(world, folder / "right", random.Random(case.name)))
         kinds = {type(right), *(map(type, right) if isinstance(right, list) else ())}  # one text has one answer
         assert type(made) in kinds, f"it answered {_short(repr(made))}"
         return
@@ -147,13 +149,17 @@ def _bounded() -> Iterator[list[float]]:
         with contextlib.suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here
     start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    old = signal.signal(signal.SIGALRM, _give_up)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    timers = {signal.ITIMER_PROF: (signal.SIGPROF, SECONDS), signal.ITIMER_REAL: (signal.SIGALRM, 10 * SECONDS)}
+    old = {number: signal.signal(number, _give_up) for number, _ in timers.values()}
+    for timer, (_, seconds) in timers.items():
+        signal.setitimer(timer, seconds)
     try:
         yield used
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, old)
+        for timer in timers:
+            signal.setitimer(timer, 0)
+        for number, handler in old.items():
+            signal.signal(number, handler)
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start
         used[0] = grown / (1 << 20 if sys.platform == "darwin" else 1 << 10)

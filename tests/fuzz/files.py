@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.fuzz.case import Case, Command, Place
-from tests.fuzz.world import TASKS, settings
+from tests.fuzz.world import DATA, OF_TEXT, PREDICTED, TASKS, settings
 
-SUFFIX = {"lm": "txt", "classify": "csv", "tag": "conll", "translate": "tsv"}
+SUFFIX = {task: name.partition(".")[2] for task, name in DATA.items()}
 USES = ("train", "dev", "test", "evaluate", "predict")
 DEEP = "[" * 100_000
 
@@ -130,11 +130,84 @@ PAIRS = {
     "quotes": '"a\tb\n"c"\td"\n' * 20,
 }
 
+
+def _wave(odd: str | None = None, row: int = 31, steps: int = 60) -> str:
+    """A table of a time and a number, with a row that is odd."""
+    rows = [f"{step},{3 + step % 8}" for step in range(1, steps + 1)]
+    if odd is not None:
+        rows[row - 1] = odd
+    return "\n".join(["day,height", *rows, ""])
+
+
+NO_SERIES = {
+    "text": _wave("31,many"),
+    "first-text": _wave("1,many", 1),
+    "gap": _wave("31,"),
+    "first-gap": _wave("1,", 1),
+    "last-gap": _wave("60,", 60),
+    "all-gaps": "day,height\n" + "".join(f"{day},NA\n" for day in range(60)),
+    "not-a-number": _wave("31,nan"),
+    "infinite": _wave("31,-inf"),
+    "too-large": _wave("31,1e999"),
+    "largest": "height\n" + "1.7e308\n-1.7e308\n" * 30,
+    "hexadecimal": _wave("31,0x10"),
+    "flag": _wave("31,true"),
+    "decimal-comma": _wave('31,"3,5"'),
+    "decimal-commas": "day;height\n" + "".join(f"{day};3,{day}\n" for day in range(60)),
+    "thousands": _wave("31,3 500"),
+    "unit": _wave("31,5kg"),
+    "jump": _wave("99,3"),
+    "between": _wave("31.5,3"),
+    "backwards": "day,height\n" + "".join(f"{60 - day},{day % 7}\n" for day in range(60)),
+    "same-times": "day,height\n" + "".join(f"7,{day % 7}\n" for day in range(60)),
+    "no-time": _wave(",3"),
+    "word-time": _wave("Q1,3"),
+    "huge-time": _wave("1e308,3"),
+    "date-among-numbers": _wave("2001-02-03,3"),
+    "more-columns": _wave("31,3,4"),
+    "fewer-columns": _wave("31"),
+    "unclosed-quote": _wave('"31,3'),
+    "header-only": "day,height\n",
+    "times-only": "day\n" + "".join(f"{day}\n" for day in range(60)),
+    "blank-line": "height\n" + "3\n4\n5\n\n" * 15,
+}
+SERIES = {
+    "one-row": _wave(steps=1),
+    "short": _wave(steps=3),
+    "other-columns": "day,a,b\n" + "".join(f"{day},{day % 7},{day % 5}\n" for day in range(60)),
+    "many-columns": "\n".join([",".join(f"c{column}" for column in range(200)), *[",".join("12" * 100)] * 60, ""]),
+    "nearly-short": _wave(steps=20),
+    "constant": "day,height\n" + "".join(f"{day},7\n" for day in range(60)),
+    "zeros": "height\n" + "0\n" * 60,
+    "large": "height\n" + "9e99\n-9e99\n" * 30,
+    "smallest": "height\n" + "5e-324\n0\n1e-320\n" * 20,
+    "steep": "height\n" + "".join(f"1e{step}\n" for step in range(60)),
+    "outlier": _wave("31,1e90"),
+    "no-dates": "date,height\n" + "0000-00-00,3\n2001-02-30,4\n" * 30,
+    "zones": "date,height\n" + "".join(f"2001-01-01T{hour:02d}:00+00:30,{hour % 5}\n" for hour in range(24)),
+    "same-headers": "x,x\n" + "1,2\n2,3\n" * 30,
+    "no-headers": ",\n" + "1,2\n2,3\n" * 30,
+    "underscores": _wave("31,1_0"),
+    "long": _wave(steps=5000),
+}
+NO_NUMBERS = {
+    "long-integer": '{"x": 3}\n' * 30 + '{"x": ' + "9" * 400 + "}\n",
+    "other-field": '{"x": 3}\n' * 30 + '{"y": 3}\n',
+    "null-number": '{"x": 3}\n' * 30 + '{"x": null}\n',
+    "list-number": '{"x": 3}\n' * 30 + '{"x": [3]}\n',
+    "infinite-number": '{"x": 3}\n' * 30 + '{"x": Infinity}\n',
+    "object-time": '{"time": {"a": 1}, "x": 3}\n{"time": 4, "x": 3}\n' * 15,
+}
+NUMBERS = {
+    "flags": '{"x": true}\n{"x": false}\n' * 20,
+    "text-numbers": '{"x": "3"}\n{"x": " 4 "}\n' * 20,
+}
+
 NOT_FOR = {
-    "lm": set(),
     "classify": {"line-end", "one-byte", "one-line", "huge-line", "huge-words"},
     "tag": {*ANY, *ODD} - {"one-line", "huge-words"},
     "translate": {*ANY, *ODD},
+    "series": {*ANY, *ODD},
 }
 """Of the contents for every task those without the columns that one needs."""
 NO_RECORDS = {"broken", "array", "numbers", "null", "nested", "lacking", "no-fields", "deep", "deep-closed"}
@@ -144,6 +217,7 @@ NO_RECORDS_OF = {
     "classify": NO_RECORDS | NO_TEXT | {"text-tokens", "surrogate-pairs", "number-pairs", "surrogate-label"},
     "tag": {*LINES} - {"no-tokens", "text-tokens"},
     "translate": NO_RECORDS | NO_TEXT | {"surrogate-label", "surrogate-pairs"},
+    "series": {*LINES, *NO_NUMBERS} - {"number-label", "number-text", "number-pairs"},
 }
 """JSON without the fields that a task needs, or with something else in them."""
 NO_TABLE = {
@@ -153,16 +227,22 @@ NO_TABLE = {
     "tsv": {"one-column", "mixed"},
 }
 
+TOO_SHORT = {"one-row", "short", "number-text", "number-pairs"}
+"""Series that a forecaster can be asked about, and cannot learn from."""
+OTHER_COLUMNS = {"other-columns", "many-columns"}
+"""More of them than the small model has."""
+
 
 def cases() -> list[Case]:
     """All of them."""
     found: list[Case] = []
     for task in TASKS:
         for use in USES:
-            if (task, use) == ("lm", "predict"):
+            if use == "predict" and task not in PREDICTED:
                 continue
             for name, content in (ANY | ODD).items():
-                refused = name in (UNDECODABLE if use == "predict" else REFUSED | NOT_FOR[task])
+                any_text = use == "predict" and task in OF_TEXT
+                refused = name in (UNDECODABLE if any_text else REFUSED | NOT_FOR.get(task, set()))
                 refused = refused and (task, name) != ("lm", "blank-lines")  # line ends are characters, too
                 refused |= task == "classify" and use in (
                     "dev",
@@ -183,6 +263,9 @@ def cases() -> list[Case]:
 
 def _has_no_records(task: str, use: str, suffix: str, name: str) -> bool:
     """Whether nothing of what a task needs is there, or not in every record."""
+    if task == "series":
+        short, others = name in TOO_SHORT and use != "predict", name in OTHER_COLUMNS and use != "train"
+        return short or others or name in (NO_RECORDS_OF[task] if suffix == "jsonl" else NO_SERIES)
     if use == "predict":
         return suffix == "jsonl" and name in NO_RECORDS - {"lacking"}
     if task == "classify" and use != "train" and name != "unknown-label":
@@ -197,7 +280,8 @@ def _formats(task: str) -> dict[str, dict[str, str]]:
         "classify": {"csv": TABLES, "jsonl": LINES},
         "tag": {"conll": COLUMNS, "conllu": UNIVERSAL, "jsonl": LINES},
         "translate": {"tsv": PAIRS, "jsonl": LINES, "csv": TABLES},
-    }[task]
+        "series": {"csv": NO_SERIES | SERIES, "jsonl": LINES | NO_NUMBERS | NUMBERS},
+    }.get(task, {"csv": TABLES, "jsonl": LINES})
 
 
 def _case(task: str, use: str, name: str, suffix: str, content: bytes, refused: bool) -> Case:
@@ -293,7 +377,7 @@ def _piped() -> Iterator[Case]:
     contents = {name: content for name, content in (ANY | ODD).items() if name not in ("huge-line", "huge-words")}
     contents |= {name: text.encode() for name, text in LINES.items() if "deep" not in name}
     contents["number-keys"] = json.dumps({"1": 2}).encode()
-    for task in TASKS[1:]:
+    for task in PREDICTED:
         for number, (name, content) in enumerate(contents.items()):
             more = ([], ["--json"], ["-f", "jsonl"], ["-f", "csv", "-c", "text"], ["--on-error", "skip"])[number % 5]
 

@@ -4,15 +4,15 @@ import json
 import random
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.fuzz.case import Case, Command, Place
-from tests.fuzz.world import MODELS, TASKS
+from tests.fuzz.world import OF_TEXT, TASK_OF, TASKS
 
 FILES = ("config.json", "tokenizer.json", "model.safetensors")
 BESIDE = ("metrics.json", "README.md", "recipe.toml")
-TASK_OF = {name: name for name in TASKS} | {"labels": "lm", "reverse": "translate", "int8": "lm"}
 VALUES: tuple[Any, ...] = (
     None,
     "a",
@@ -47,21 +47,27 @@ Damage = Callable[[Path, random.Random], object]
 def cases() -> list[Case]:
     """All of them."""
     found: list[Case] = []
-    for model in MODELS:
+    for model, task in TASK_OF.items():
         for name in FILES:
-            found += _file(model, name)
+            if _has(task, name):
+                found += _file(model, name)
         for name in BESIDE:
             for kind, damage in _damages(name):
                 works = kind not in ("folder", "loop")  # which cannot be copied
                 found.append(_case(model, f"{name}-{kind}", damage, refused=False, works=works))
-        for name, count in (("config", CONFIGS), ("tokenizer", TOKENIZERS)):
+        for name, count in (("config", CONFIGS), ("tokenizer", TOKENIZERS if task in OF_TEXT else 0)):
             wrong, odd = _spoil_json(f"{name}.json", _of_another_type), _spoil_json(f"{name}.json", _of_the_same_type)
             found += [_case(model, f"{name}-{number}", wrong) for number in range(count)]
-            found += [_case(model, f"{name}-odd-{number}", odd, refused=False) for number in range(ODD)]
+            found += [_case(model, f"{name}-odd-{number}", odd, refused=False) for number in range(min(ODD, count))]
         found += [_case(model, f"header-{number}", _spoil_header) for number in range(10)]
         found.append(_case(model, "nothing", lambda folder, chance: _remove_all(folder)))
         found.append(_case(model, "no-folder", lambda folder, chance: shutil.rmtree(folder)))
     return [*found, *_runs()]
+
+
+def _has(task: str, name: str) -> bool:
+    """Whether the models of a task have such a file."""
+    return name != "tokenizer.json" or task in OF_TEXT
 
 
 def _file(model: str, name: str) -> Iterator[Case]:
@@ -71,7 +77,7 @@ def _file(model: str, name: str) -> Iterator[Case]:
     for number in range(FLIPS):
         yield _case(model, f"{name}-flip-{number}", _change(name, _flip), refused=False)
     for other in TASKS:
-        if other != TASK_OF[model]:
+        if other != TASK_OF[model] and _has(other, name):
             yield _swapped(model, name, other)
 
 
@@ -107,7 +113,8 @@ def _use(place: Place, model: str, folder: str) -> Command:
         ways += [["generate", folder, "-n", "3", "--seed", "1"], ["export", folder, "--int8", "--out", place.out]]
         ways += [["rerank", world.model("translate"), *channel, "--lm", folder, "--test", pairs, "--n-best", "2"]]
     else:
-        ways += [["predict", folder, place.write("in.txt", "abc de\nabd\n")]] * 2
+        records = place.write("in.txt", "abc de\nabd\n") if task in OF_TEXT else world.data(task)
+        ways += [["predict", folder, records]] * 2
     if task == "translate":
         ways += [["explain", folder, "abc", "--out", f"{place.out}.json"]]
         ways = [["evaluate", folder, pairs, "--no-baselines"], *ways[1:]]
@@ -222,7 +229,7 @@ def _runs() -> Iterator[Case]:
     """Runs that cannot be gone on with, and comparisons."""
     state = "checkpoint/state.safetensors"
     for task in TASKS:
-        for name in (state, "recipe.toml", "log.jsonl", "tokenizer.json"):
+        for name in filter(partial(_has, task), (state, "recipe.toml", "log.jsonl", "tokenizer.json")):
             for kind, damage in _damages(name):
 
                 def make(place: Place, task: str = task, damage: Damage = damage) -> Command:

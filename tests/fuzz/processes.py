@@ -29,7 +29,7 @@ def check_process(case: Case, world: World, folder: Path) -> None:
         capture_output=True,
         cwd=folder,
         env=environment(),
-        timeout=2 * SECONDS,
+        timeout=10 * SECONDS,
     )
     ending = Ending(done.returncode, done.stdout.decode(), done.stderr.decode())
     wrong = judge(case, command, ending, folder)

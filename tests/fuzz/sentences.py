@@ -137,6 +137,7 @@ def _has_a_hold(sentence: str, typed: str) -> bool:
     if sentence.startswith(("- ", "-:", ". is", "standard input")):  # as short as names of files can be
         return True
     parts = {part for line in typed.splitlines() for part in (line, *re.split(r"[=,\s]", line))}
+    parts |= {line.partition(".")[0] for line in typed.splitlines() if "=" in line}  # the section of a setting
     known = {f"elman {name}" for name in commands()} | {name.lstrip("-").replace("-", "_") for name in options()}
     shown = {way for part in parts for way in (part, ascii(part)[1:-1]) if len(way) >= 4}
     return any(_stands_in(word, sentence) for word in (*shown, *known, *recipe_names()))

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import elman
+from elman import tasks
 from elman.tasks.export import export
 from tests.tasks import classify_runs as classify
+from tests.tasks import forecasts as series
 from tests.tasks import runs as language
 from tests.tasks import tag_runs as tag
 from tests.tasks import translate_runs as translate
@@ -17,12 +19,19 @@ SMALL = {
     "classify": classify.SMALL,
     "tag": tag.SMALL,
     "translate": (*translate.SMALL, "search.beam=2", "report.baselines=false"),
+    "series": series.SMALL,
 }
 """Settings that make a run short."""
-TASKS = tuple(SMALL)
-DATA = {"lm": "text.txt", "classify": "names.csv", "tag": "tags.conll", "translate": "pairs.tsv"}
+DATA = {"lm": "text.txt", "classify": "names.csv", "tag": "tags.conll", "translate": "pairs.tsv", "series": "wave.csv"}
 """A good file for each task."""
-MODELS = ("lm", "labels", "classify", "tag", "translate", "reverse", "int8")
+TASKS = tuple(tasks.TASKS)
+PREDICTED = tuple(name for name, task in tasks.TASKS.items() if task.command == "predict")
+"""Tasks whose models `elman predict` asks."""
+OF_TEXT = tuple(name for name, task in tasks.TASKS.items() if "load_vocabulary" in vars(task.Model))
+"""Tasks whose models have a vocabulary."""
+TASK_OF = dict(zip(TASKS, TASKS, strict=True))
+TASK_OF |= {"labels": "lm", "reverse": "translate", "int8": "lm", "int8-series": "series"}
+"""Of every model its task."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +79,15 @@ def build(root: Path) -> World:
     tag.write(root / "tags.conll")
     pairs = translate.strings(120)
     translate.write(root / "pairs.tsv", pairs)
+    series.write(root / "wave.csv")
     for side in ("source", "target"):
         (root / f"parallel.{side}").write_text("".join(f"{getattr(pair, side)}\n" for pair in pairs))
     for task in TASKS:
         _train(root, task, task, DATA[task])
     _train(root, "lm", "labels", "labels.csv", "data.unit=line", "data.label_column=label")
     _train(root, "translate", "reverse", "pairs.tsv", "data.source=2", "data.target=1")
-    export(root / "models" / "lm", root / "models" / "int8", int8=True)
+    for task, name in (("lm", "int8"), ("series", "int8-series")):
+        export(root / "models" / task, root / "models" / name, int8=True)
     return World(root)
 
 

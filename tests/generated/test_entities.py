@@ -12,29 +12,36 @@ import pytest
 
 from elman.corpora import locate
 from elman.errors import UserError
-from elman.generated.entities import ENTITIES, LOCALES, SIZES, entity_sentences, marked_texts, tagged_tokens
-from elman.generated.templates import SPLITS, templates, things
+from elman.generated.entities import (
+    ENTITIES,
+    LANGUAGES,
+    SIZES,
+    entity_sentences,
+    marked_texts,
+    tagged_tokens,
+    templates,
+)
 from elman.records import TaggedReader
 from elman.text.words import TOKEN
 
 pytest.importorskip("faker")
 
 
-@pytest.mark.parametrize("language", LOCALES)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_templates_are_many_and_every_split_has_every_entity(language: str) -> None:
     parts = templates(language)
     assert len(parts["train"]) >= 20
-    everything = [template for split in SPLITS for template in parts[split]]
+    everything = [template for split in SIZES for template in parts[split]]
     assert len(set(everything)) == len(everything)
-    for split in SPLITS:
+    for split in SIZES:
         slots = Counter(slot for template in parts[split] for slot in re.findall(r"\{([A-Z]+)\}", template))
         assert set(slots) == set(ENTITIES), split
         assert any(not re.search(r"\{[A-Z]", template) for template in parts[split])
-    names = [name for split in SPLITS for name in things(language)[split]]
+    names = [name for split in SIZES for name in LANGUAGES[language]["things"][split]]
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("language", LOCALES)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_tags_give_the_entities_back_from_the_raw_text(language: str) -> None:
     for marked in marked_texts(language, "train", 200, seed=5):
         sentence = tagged_tokens(marked)
@@ -59,7 +66,7 @@ def test_some_texts_are_lower_case_and_some_hold_nothing() -> None:
 
 def test_splits_have_the_sizes_that_are_told_and_share_no_sentence() -> None:
     dev, test = entity_sentences("dev"), entity_sentences("test")
-    assert len(dev) == SIZES["dev"] * len(LOCALES)
+    assert len(dev) == SIZES["dev"] * len(LANGUAGES)
     assert {tag[2:] for sentence in test for tag in sentence.tags if tag != "O"} == set(ENTITIES)
     people = [
         {s.tokens[i] for s in part for i, tag in enumerate(s.tags) if tag == "B-EMAIL" and len(s.tokens[i]) > 8}

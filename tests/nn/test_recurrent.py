@@ -192,6 +192,8 @@ def test_wrong_options_and_shapes_raise() -> None:
         Recurrent("gru", X, H, connections="all")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="proj_size is for the cell 'lstm' only"):
         Recurrent("gru", X, H, proj_size=2)
+    with pytest.raises(ValueError, match="nonlinearity is for the cell 'rnn' only, got 'relu' for LSTMCell"):
+        Recurrent("lstm", X, H, nonlinearity="relu")
     with pytest.raises(ValueError, match="num_layers"):
         Recurrent("gru", X, H, 0)
     layer = Recurrent("mut1", X, H)

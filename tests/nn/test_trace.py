@@ -2,11 +2,12 @@
 
 import pytest
 import torch
-from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 import elman.nn
 from elman import kernels
 from elman.nn import ChoGRUCell, GRUCell, LSTMCell, MUT1Cell, MUT2Cell, MUT3Cell
+from elman.nn.recurrent import CELLS, Recurrent
 from elman.nn.steps import unroll
 
 LETTERS = {"RNN": {"h"}, "LSTM": {"i", "f", "g", "o", "c", "h"}, "GRU": {"r", "z", "n", "h"}}
@@ -54,3 +55,41 @@ def test_a_record_of_any_cell_is_in_the_order_of_the_steps(kind: type[elman.nn.C
     assert torch.equal(torch.stack([step["h"] for step in record]), output)
     gates = set(record[0]) - {"h", "c"}
     assert gates and all(bool((step[name].abs() <= 1).all()) for step in record for name in gates)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("connections", ["plain", "residual", "dense"])
+def test_a_stack_of_any_cell_is_traced_as_its_cells_step(cell: str, connections: str) -> None:
+    layers = Recurrent(cell, 5, 5, num_layers=2, connections=connections)  # type: ignore[arg-type]
+    x = torch.randn(6, 2, 5)
+    trace = layers.trace(x)
+    assert torch.equal(values(trace.output), values(layers(x)[0]))
+    below = x
+    for depth, (layer, inside) in enumerate(zip(layers.layers, trace.inside, strict=True)):
+        step = layer.cells[0] if hasattr(layer, "cells") else elman.nn.fast.backends.cell_of(layer)
+        state = step.initial_state(2, x)
+        for time in range(len(x)):
+            projected = step.project(below[time])
+            expected = step.gates(projected, state)
+            state = step.step(projected, state)
+            expected |= dict(zip("hc", state, strict=False))
+            assert set(expected) == set(inside)
+            for letter, value in expected.items():
+                torch.testing.assert_close(values(inside[letter])[time], value, msg=f"{depth} {letter} {time}")
+        own = values(inside["h"])
+        below = torch.cat([below, own], -1) if connections == "dense" else own + below * (connections == "residual")
+
+
+@pytest.mark.parametrize("cell", ["lstm", "mut2"])
+@pytest.mark.parametrize("merge", ["concat", "mean"])
+def test_a_packed_stack_that_reads_both_ways_is_traced_like_each_sequence_alone(cell: str, merge: str) -> None:
+    layers = Recurrent(cell, 3, 5, num_layers=2, bidirectional=True, merge=merge, batch_first=True)  # type: ignore[arg-type]
+    x = torch.randn(3, 6, 3)
+    lengths = [2, 6, 3]
+    packed = layers.trace(pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False))
+    for row, length in enumerate(lengths):
+        alone = layers.trace(x[row : row + 1, :length])
+        for ours, theirs in zip(packed.inside, alone.inside, strict=True):
+            for letter, part in ours.items():
+                padded, _ = pad_packed_sequence(part, batch_first=True)  # type: ignore[arg-type]
+                torch.testing.assert_close(padded[row, :length], values(theirs[letter])[0], msg=letter)

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from elman.decode import Sampling, generate
-from elman.decode.random_stream import uniform
-from elman.decode.sampling import next_ids
+from elman.decode.sampling import next_ids, uniform
 from elman.errors import RunError, UserError
 from elman.nn.language import LanguageNetwork
 from elman.runtime import Engine

@@ -92,6 +92,8 @@ def test_what_is_asked_of_the_search_still_holds(channel: NoisyChannel) -> None:
     assert len(channel.predict(TEXTS[0]).n_best) == 1
     with pytest.raises(UserError, match="leave temperature out"):
         channel.predict(TEXTS[0], temperature=1.0)
+    with pytest.raises(UserError, match="text 2 of 2 is a int"):
+        channel.predict([TEXTS[0], 3])  # type: ignore[list-item]
     with pytest.raises(UserError, match="at least 2 translations"):
         NoisyChannel(channel.model, channel.reverse, channel.language, n_best=1)
     with pytest.raises(UserError, match="should not be 0"):

@@ -48,6 +48,7 @@ def test_probabilities_sum_to_one_and_name_every_class(model: TextClassifier) ->
 
 def test_a_text_has_the_same_answer_alone_and_among_others(model: TextClassifier) -> None:
     together = model.probabilities(TEXTS)
+    assert model.probabilities([]).shape == (0, len(model.labels))
     alone = np.concatenate([model.probabilities([text]) for text in TEXTS])
     assert np.allclose(together, alone, atol=1e-6)
 

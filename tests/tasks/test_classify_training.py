@@ -66,6 +66,8 @@ def test_the_folder_has_a_report_and_a_picture(tmp_path: Path) -> None:
     assert sum(bin["count"] for bin in scores["calibration"]) == 12
     assert {mistake["right"] for mistake in scores["mistakes"]} <= {"north", "south", "west"}
     assert {"most frequent class", "character n-grams"} >= set(report["baselines"])
+    for rival in report["baselines"].values():
+        assert set(rival["test"]) == set(scores) - {"loss", "calibration", "calibration_error", "mistakes"}
     assert (tmp_path / "run" / "confusion.png").read_bytes().startswith(b"\x89PNG")
     card = (tmp_path / "run" / "README.md").read_text()
     assert f"{100 * scores['accuracy']:.2f}" in card

@@ -50,11 +50,14 @@ def test_every_combination_with_every_seed(recipe: Path, tmp_path: Path) -> None
         for seed in (1, 2)
     ]
     assert first["scores"] == [report["dev"]["accuracy"] for report in reports]
+    assert first["metrics"]["macro_f1"]["mean"] == pytest.approx(np.mean([r["dev"]["macro_f1"] for r in reports]))
     assert first["parameters"] == reports[0]["parameters"]
     assert (tmp_path / "out" / "plot.png").read_bytes().startswith(b"\x89PNG")
     lines = (tmp_path / "out" / "table.md").read_text().splitlines()
-    assert lines[0] == "| model.cell | model.hidden | held-out accuracy (mean ± spread) | parameters | time |"
-    assert sum("**" in line for line in lines) == 1
+    score, *others = ("held-out accuracy (mean ± spread)", "macro F1", "weighted F1", "accuracy on unseen")
+    assert lines[0] == f"| {' | '.join(['model.cell', 'model.hidden', score, *others, 'parameters', 'time'])} |"
+    (best,) = (line for line in lines if "**" in line)
+    assert best.split(" | ")[2].startswith("**")
 
 
 def test_the_recipe_says_what_to_compare_and_finished_runs_are_kept(
@@ -116,6 +119,7 @@ def test_the_headline_is_the_test_set() -> None:
 def test_values_as_they_are_written() -> None:
     assert read_vary(["model.cell=rnn, gru"]) == {"model.cell": ["rnn", "gru"]}
     assert read_vary({"model.locked": [True, False]}) == {"model.locked": [True, False]}
+    assert read_vary({"model.hidden": 64, "model.cell": "gru"}) == {"model.hidden": [64], "model.cell": ["gru"]}
     assert folder_name({"a.size": "1", "b.size": "2"}) == "a.size=1,b.size=2"
 
 

@@ -86,7 +86,7 @@ def test_other_cells_run_by_pytorch(cell: str) -> None:
 def test_int8_is_close_and_is_scored(folder: Path, model: Forecaster) -> None:
     export(folder / "model", folder / "int8", int8=True)
     small = elman.load(folder / "int8")
-    assert small.int8 is not None
+    assert small.int8 is not None and (folder / "int8" / "forecast.png").exists()
     np.testing.assert_allclose(small.predict(wave(50)).mean, model.predict(wave(50)).mean, atol=0.1)
     scores = elman.evaluate(small, folder / "wave.csv", baselines=False)
     assert scores[str(folder / "wave.csv")]["mase"] < 1
@@ -129,6 +129,9 @@ def test_one_number_for_each_series(tmp_path: Path) -> None:
     assert set(labelled.report["baselines"]) == {"mean of training"}  # type: ignore[index]
     found = labelled.predict([{"who": "new", "x": value} for value in range(steps)])
     assert [one.mean.shape for one in found] == [(1, 1)]
+    alone = write(tmp_path / "alone.csv", {name: values[:steps] for name, values in columns.items()})
+    with pytest.raises(UserError, match="one training series only"):
+        run(alone, "data.key=who", "data.label=y")
 
 
 def test_gaps_are_refused_or_filled_as_is_said(folder: Path, tmp_path: Path) -> None:

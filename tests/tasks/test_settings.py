@@ -1,18 +1,21 @@
 """Settings from Python are values; from the command line they are texts. What says two things is refused."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 import elman
 from elman.errors import UserError
+from elman.nn.recurrent import CELLS
 from elman.tasks import TASKS
 from elman.tasks.memory import built, machine_bytes
 from elman.tasks.recipes import load_recipe
 from elman.tasks.search import Search
 from elman.text import TokenizerSettings, fit_tokenizer
+from elman.text.kinds import KINDS
+from elman.text.settings import Kind
 from elman.train.recipe import Section
 from tests.cli.invoke import invoke
 from tests.tasks.runs import SMALL, prose, run
@@ -28,6 +31,15 @@ def read(task: str, recipe: Path | str | None, settings: Any = ()) -> Any:
 def stays(recipe: Section, key: str) -> Any:
     section, _, name = key.partition(".")
     return getattr(getattr(recipe, section), name)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task_has_every_cell_and_every_kind_of_token(task: str) -> None:
+    recipe = TASKS[task].Recipe()
+    assert set(get_args(type(recipe.model).model_fields["cell"].annotation)) == set(CELLS)
+    assert set(get_args(Kind)) == set(KINDS)
+    if isinstance(getattr(recipe, "text", None), TokenizerSettings):
+        assert type(recipe.text).model_fields["kind"].annotation == Kind
 
 
 @pytest.mark.parametrize(

@@ -157,9 +157,9 @@ def test_saved_and_loaded_in_another_process(reverser: tuple[Translator, Path]) 
 def test_ensembles() -> None:
     one, other = untrained(seed=1), untrained(seed=2)
     text = "abcd"
-    twice = one.beside(one).predict(text, n_best=3)
+    twice = one.ensemble_with(one).predict(text, n_best=3)
     assert [x.text for x in twice.n_best] == [x.text for x in one.predict(text, n_best=3).n_best]
-    best = one.beside(other).predict(text).n_best[0]
+    best = one.ensemble_with(other).predict(text).n_best[0]
     batch = make_batch([(one.sides.read(text), np.array(best.ids))], one.end)
     each = []
     for model in (one, other):
@@ -167,12 +167,12 @@ def test_ensembles() -> None:
         each.append(model.network.softmax.target_log_probs(hidden, batch.targets).exp())
     mean = ((each[0] + each[1]) / 2).log()[: len(best.ids) + best.finished].sum()
     assert best.log_prob == pytest.approx(float(mean.detach()), abs=1e-6)
-    assert one.beside(other).network is one.network and one.others == ()
-    assert untrained(longest=7).beside(untrained(longest=5)).longest == 5
+    assert one.ensemble_with(other).network is one.network and one.others == ()
+    assert untrained(longest=7).ensemble_with(untrained(longest=5)).longest == 5
     with pytest.raises(UserError, match="same vocabularies"):
-        one.beside(untrained([Pair("xy", "yx")]))
+        one.ensemble_with(untrained([Pair("xy", "yx")]))
     with pytest.raises(UserError, match="reverse_source"):
-        one.beside(untrained(reverse_source=True))
+        one.ensemble_with(untrained(reverse_source=True))
 
 
 def test_long_texts_are_translated_in_parts() -> None:

@@ -142,7 +142,7 @@ def test_vocabularies_of_another_model(tmp_path: Path) -> None:
     same = f"text.same_as={tmp_path / 'first'}"
     second = run(other, tmp_path / "second", "text.kind=words", "train.steps=2", "train.seed=9", same)
     assert second.sides.to_json() == first.sides.to_json()
-    assert first.beside(second).predict("der hund").text
+    assert first.ensemble_with(second).predict("der hund").text
     with pytest.raises(UserError, match="made with other settings of text"):
         run(other, tmp_path / "third", "text.kind=characters", same)
     with pytest.raises(UserError, match=r"needs text\.joint = false"):

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from elman.train.optimizer import learning_rate
 from elman.train.recipe import TrainSettings
-from elman.train.schedule import learning_rate
 
 SHAPES = ("constant", "linear", "cosine", "exponential")
 

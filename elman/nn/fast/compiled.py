@@ -172,7 +172,7 @@ class Recurrence(_KernelFunction):
 
 
 class RecurrenceGradient(_KernelFunction):
-    """The gradients of `Recurrence`; theirs are made by autograd, of the cells' equations."""
+    """The gradients of `Recurrence`, as a function whose own gradient autograd makes of the cells' equations."""
 
     @staticmethod
     def forward(shape: Shape, needed: tuple[bool, ...], inputs: int, *tensors: Any) -> tuple[Tensor | None, ...]:

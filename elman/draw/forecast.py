@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from elman.files import write_aside
 
 SHOWN = 50  # steps before a forecast, or series of one number each, at most
+DRAWN = 8  # columns
 
 
 def shown_forecast(values: NDArray[Any], truth: NDArray[Any], history: NDArray[Any] | None) -> dict[str, Any]:
@@ -26,11 +27,12 @@ def shown_forecast(values: NDArray[Any], truth: NDArray[Any], history: NDArray[A
 
 
 def draw_forecast(shown: Mapping[str, Any], path: Path) -> None:
-    """A PNG of what `shown_forecast` kept, an axis for each column."""
+    """A PNG of what `shown_forecast` kept, an axis for each of the first columns."""
     from matplotlib.figure import Figure  # slow to import, and only needed here
 
-    forecast, truth = np.array(shown["forecast"]), np.array(shown["truth"])
-    history = np.array(shown["history"]).reshape(-1, truth.shape[1])
+    forecast, truth = np.array(shown["forecast"])[..., :DRAWN], np.array(shown["truth"])
+    history = np.array(shown["history"]).reshape(-1, truth.shape[1])[:, :DRAWN]
+    truth = truth[:, :DRAWN]
     figure = Figure(figsize=(7, 1.2 + 2.4 * truth.shape[1]), layout="constrained")
     steps, before = np.arange(1, len(truth) + 1), np.arange(1 - len(history), 1)
     rows = figure.subplots(truth.shape[1], 1, sharex=True, squeeze=False)[:, 0]

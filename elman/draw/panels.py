@@ -1,0 +1,193 @@
+"""What can be drawn, as plain data: a view is a list of panels, and each way of drawing knows these kinds and no view.
+
+>>> panel = Tokens("ranks", [Token("the", 0.2, tip={"rank": "3"})], scale="sequential")
+>>> panel.to_dict()["tokens"][0]["text"]
+'the'
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, Literal
+
+Scale = Literal["sequential", "diverging", "buckets"]
+"""Numbers from 0 to 1; from -1 to 1, blue below 0 and red above; or whole numbers from 0, each with its colour."""
+Range = tuple[float, float]
+"""The ends of an axis; where it is not given it is as long as what is drawn along it."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One part of a view, with its heading and a sentence about it."""
+
+    kind: ClassVar[str]
+    title: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {"kind": self.kind, **asdict(self)}
+
+
+@dataclass(frozen=True)
+class Token:
+    """A piece of a text: its colour, and what is shown of it when it is pointed at."""
+
+    text: str
+    value: float | None = None
+    """By the scale of its panel; None has no colour."""
+    tip: Mapping[str, str] = field(default_factory=dict)
+    marked: bool = False
+    """Underlined: what the panel is about."""
+
+
+@dataclass(frozen=True)
+class Tokens(Panel):
+    """A text, each token on its colour."""
+
+    kind = "tokens"
+    tokens: Sequence[Token]
+    scale: Scale = "diverging"
+    legend: Sequence[str] = ()
+    """The meaning of each bucket; of the two ends for the other scales."""
+    spaced: bool = False
+    """Whether tokens are words, and blanks stand between them."""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class HeatMap(Panel):
+    """A table of numbers as colours (R x C)."""
+
+    kind = "heatmap"
+    values: Sequence[Sequence[float]]
+    rows: Sequence[str]
+    columns: Sequence[str]
+    scale: Scale = "sequential"
+    low: float = 0.0
+    high: float = 1.0
+    """The numbers of the palest and of the darkest colour; with a diverging scale, -high and high."""
+    marked: Sequence[tuple[int, int]] = ()
+    """Cells (row, column) with a frame around them."""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Bars(Panel):
+    """A number for each name."""
+
+    kind = "bars"
+    names: Sequence[str]
+    values: Sequence[float]
+    errors: Sequence[float] = ()
+    unit: str = ""
+    note: str = ""
+    x_range: Range | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """One curve, with how far it spreads where that is known."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float | None]
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Lines(Panel):
+    """Curves over one axis."""
+
+    kind = "lines"
+    lines: Sequence[Line]
+    x: str = ""
+    y: str = ""
+    log_x: bool = False
+    log_y: bool = False
+    note: str = ""
+    x_range: Range | None = None
+    y_range: Range | None = None
+
+
+@dataclass(frozen=True)
+class Table(Panel):
+    """Cells of text; numbers stand to the right."""
+
+    kind = "table"
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of a tree."""
+
+    id: int
+    parent: int | None
+    text: str
+    value: float = 0.0
+    """From 0 to 1, for its colour."""
+    state: str = ""
+    """What became of it: nodes of one state are drawn alike."""
+    tip: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Tree(Panel):
+    """Nodes below nodes; parents stand before their children."""
+
+    kind = "tree"
+    nodes: Sequence[Node]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a map."""
+
+    x: float
+    y: float
+    text: str
+    group: str = ""
+    tip: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Points(Panel):
+    """A map of points, coloured by their group."""
+
+    kind = "points"
+    points: Sequence[Point]
+    x: str = ""
+    y: str = ""
+    note: str = ""
+    x_range: Range | None = None
+    y_range: Range | None = None
+
+
+@dataclass(frozen=True)
+class Note(Panel):
+    """A sentence or several."""
+
+    kind = "note"
+    text: str
+
+
+@dataclass(frozen=True)
+class Column:
+    """Panels below each other, under a heading: one text of several that are compared."""
+
+    title: str
+    panels: Sequence[Panel]
+
+
+@dataclass(frozen=True)
+class Page:
+    """All that is drawn together: columns side by side."""
+
+    title: str
+    about: str
+    """A line below the title: the model, the view, and what the view is."""
+    columns: Sequence[Column]

@@ -1,0 +1,92 @@
+"""`explain`: a view of a model on some texts, as data, and as whatever it is to be drawn as."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from elman.draw.output import write
+from elman.draw.panels import Column, Page
+from elman.draw.plain import plain
+from elman.errors import UserError, nearest
+from elman.inspect.view import AnyModel, View
+from elman.inspect.views import VIEWS
+from elman.tasks.model import check_texts
+from elman.train.recipe import parse
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a view computed for each text."""
+
+    view: View[Any]
+    about: str
+    """The model in a few words."""
+    texts: Sequence[str]
+    data: Sequence[Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The data as JSON has them: `docs/explain.md` says what each view's are."""
+        about = {"view": self.view.name, "model": self.about}
+        if self.view.joint:
+            return {**about, "texts": list(self.texts), **plain(self.data[0])}
+        return {**about, "texts": [{"text": text, **plain(data)} for text, data in self._each()]}
+
+    def _each(self) -> Iterator[tuple[str, Any]]:
+        """What was computed, with the text that it is about."""
+        titles = [several(self.texts)] if self.view.joint else self.texts
+        return zip(titles, self.data, strict=True)
+
+    def page(self) -> Page:
+        """What is to be drawn."""
+        columns = [Column(text, self.view.panels(data)) for text, data in self._each()]
+        return Page(f"{self.view.name}: {self.view.about}", self.about, columns)
+
+    def save(self, path: Path | str) -> None:
+        """Write a page (.html), the data (.json) or a picture (.png, .svg)."""
+        write(Path(path), self.page, self.to_dict)
+
+    def _repr_html_(self) -> str:
+        from elman.draw.page import page_frame
+
+        return page_frame(self.page())
+
+
+def several(texts: Sequence[str]) -> str:
+    """A heading for some texts together."""
+    return texts[0] if len(texts) == 1 else f"{len(texts):,} texts"
+
+
+def views_of(model: AnyModel) -> dict[str, View[Any]]:
+    """The views that a model has, by name."""
+    fits = (view for view in VIEWS if model.task in view.tasks and view.refusal(model) is None)
+    return {view.name: view for view in fits}
+
+
+def find_view(model: AnyModel, name: str | None) -> View[Any]:
+    """A view of a model by its name, or its first; one that it does not have is told with those that it has."""
+    found = views_of(model)
+    if not found:
+        raise UserError(f"there is no view of a model for the task '{model.task}' yet")
+    if name is None:
+        return next(iter(found.values()))
+    if name in found:
+        return found[name]
+    for view in VIEWS:
+        if view.name == name:
+            reason = view.refusal(model) if model.task in view.tasks else f"it is a view of {', '.join(view.tasks)}"
+            if reason is not None:
+                raise UserError(f"this model has no view '{name}': {reason}; it has {', '.join(found)}")
+    raise UserError(f"there is no view '{name}': {nearest(name, found)}")
+
+
+def explain(model: AnyModel, texts: str | Sequence[str], view: str | None = None, **options: Any) -> Explanation:
+    """Look at a model at work on a text, or on several side by side; `options` are the view's own."""
+    texts = [texts] if isinstance(texts, str) else list(texts)
+    if not texts:
+        raise UserError("there is nothing to explain: give at least one text")
+    check_texts(texts)
+    found = find_view(model, view)
+    asked: Mapping[str, Any] = {name: value for name, value in options.items() if value is not None}
+    settled = parse(found.Options, asked, where=f"the view '{found.name}'")
+    return Explanation(found, model.about(), texts, found.compute(model, texts, settled))

@@ -1,0 +1,301 @@
+"""Hidden states and gates of every layer while a model reads: of one text, or of a corpus of any size.
+
+trace = trace_text(elman.load("runs/shakespeare"), "To be, or not to be")
+trace.tokens, trace.parts["1.c"]             # T tokens; the cell states of the first layer, T x H
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elman.batches.batches import Ids
+from elman.batches.ids import line_stream_ids
+from elman.batches.stream import IdStream
+from elman.errors import UserError, nearest
+from elman.inspect.view import AnyModel
+from elman.ragged import Ragged
+from elman.records.records import RecordFiles
+from elman.tasks.classify import TextClassifier
+from elman.tasks.language import LanguageModel, LanguageRecipe
+from elman.tasks.sections import column
+from elman.tasks.tag import TagModel
+from elman.tasks.task import Source
+from elman.tasks.translate import Translator
+from elman.text.encoder import WordEncoder, spelled, words
+from elman.text.tagging import cut
+from elman.train.recipe import parse
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn.utils.rnn import PackedSequence
+
+    from elman.nn.fast.backends import LayerTrace
+    from elman.nn.recurrent import Recurrent
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+
+STATES = ("h", "c")
+CANDIDATES = ("g", "n")
+"""Letters of a trace that are no gates: what is written into a state, from -1 to 1."""
+BLOCK = 1024  # tokens of a corpus that are held at once
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What the units of every layer did while a text was read.
+
+    `parts` are named by layer, from 1, and letter of the cell's equation: "1.h", "2.f", each T x H; row t is after
+    token t was read. Of layers that read both ways, the units that read backwards stand behind the others (T x 2H).
+    """
+
+    tokens: list[str]
+    parts: dict[str, Floats]
+
+    def part(self, layer: int | None, letter: str) -> tuple[str, Floats]:
+        """The name and the numbers of one letter of one layer, counted from 1; None is the last layer."""
+        layers = max(int(name.split(".")[0]) for name in self.parts)
+        if layer is not None and layer > layers:
+            raise UserError(f"the model has no layer {layer}: give one from 1 to {layers}")
+        name = f"{layer or layers}.{letter}"
+        if name not in self.parts:
+            letters = [known.split(".")[1] for known in self.parts if known.startswith(f"{layer or layers}.")]
+            raise UserError(f"the layers have no part '{letter}': {nearest(letter, letters)}")
+        return name, self.parts[name]
+
+
+def refusal(model: AnyModel) -> str | None:
+    """Why a model has no hidden states; None where it has some."""
+    if isinstance(model, LanguageModel) and model.settings.kind != "recurrent":
+        kind = {"ngram": "an n-gram model", "window": "a window model"}[model.settings.kind]
+        return f"it is {kind}, which has no hidden states"
+    return None
+
+
+def trace_text(model: AnyModel, text: str, label: str | None = None) -> Trace:
+    """States and gates of every layer for one text; of a translator, of its encoder.
+
+    A language model may need a `label`; one that reads both ways is traced forwards, as it scores.
+    """
+    import torch
+
+    if (reason := refusal(model)) is not None:
+        raise UserError(f"there are no states to look at: {reason}")
+    if label is not None and not isinstance(model, LanguageModel):
+        raise UserError("only language models are told a label: leave it out")
+    with torch.inference_mode(), model.evaluating() as network:
+        if isinstance(model, LanguageModel):
+            return _language_trace(model, text, label)
+        if isinstance(model, TextClassifier):
+            tokens, parts = _classifier_parts(model, network, text)
+        elif isinstance(model, TagModel):
+            tokens = list(cut(text).tokens)
+            parts = _parts(network.body, network.embed(_inputs(*spelled(model.vocabulary, words([tokens])))))
+        elif isinstance(model, Translator):
+            tokens, parts = _source_parts(model, network, text)
+        else:
+            raise UserError(f"states of a model for the task '{model.task}' cannot be shown")
+    return Trace(tokens, parts)
+
+
+def encoded(model: LanguageModel, text: str) -> Ints:
+    """The ids of a text; refused where there are none."""
+    ids = model.tokenizer.encode(text)
+    if not len(ids):
+        raise UserError(f"the text {text[:30]!r} has no tokens that the model knows: give it some words")
+    return ids
+
+
+def _language_trace(model: LanguageModel, text: str, label: str | None) -> Trace:
+    ids = encoded(model, text)
+    labels = np.array([label_place(model, label)]) if model.labels or label is not None else None
+    blocks = list(trace_blocks(model, IdStream(ids.astype(np.uint32), labels=labels)))
+    order = np.argsort(np.concatenate([block.places for block in blocks]))
+    parts = {name: np.concatenate([block.parts[name] for block in blocks])[order] for name in blocks[0].parts}
+    return Trace([model.tokenizer.tokens[id] for id in ids.tolist()], parts)
+
+
+def _classifier_parts(model: TextClassifier, network: Any, text: str) -> tuple[list[str], dict[str, Floats]]:
+    read = model.vocabulary.encode([text])
+    known = None if isinstance(model.vocabulary, WordEncoder) else model.vocabulary.tokenizer.tokens
+    tokens = [str(one) if known is None else known[one] for one in read.data.tolist()]
+    return tokens, _parts(network.body, network.embed(_inputs(*model.vocabulary.spelled(read))))
+
+
+def _source_parts(model: Translator, network: Any, text: str) -> tuple[list[str], dict[str, Floats]]:
+    from elman.nn.inputs import packed_sequence
+
+    ids, step = model.source_ids(text), -1 if model.settings.reverse_source else 1
+    packed = packed_sequence(Ragged.of([ids]))
+    parts = _parts(network.encoder, packed._replace(data=network.source(packed.data)))
+    tokens = [model.sides.source.tokens[id] for id in ids[::step].tolist()]
+    return tokens, {name: part[::step] for name, part in parts.items()}
+
+
+def _inputs(tokens: Any, spelling: Any) -> Any:
+    from elman.nn.inputs import Inputs
+
+    return Inputs.of(tokens, spelling)
+
+
+def _parts(body: "Recurrent", packed: "PackedSequence") -> dict[str, Floats]:
+    """The parts of one packed sequence."""
+    return _named(body, body.trace(packed), None)
+
+
+def _named(body: "Recurrent", trace: "LayerTrace", names: Sequence[str] | None) -> dict[str, Floats]:
+    """Parts of a trace, each N x H, the directions of a layer side by side."""
+    layers = [trace.inside[first : first + body.directions] for first in range(0, len(trace.inside), body.directions)]
+    found = {
+        f"{depth}.{letter}": [one[letter] for one in layer]
+        for depth, layer in enumerate(layers, 1)
+        for letter in layer[0]
+    }
+    chosen = {name: both for name, both in found.items() if names is None or name in names or name[-1] in names}
+    return {name: np.concatenate([rows_of(one) for one in both], axis=-1) for name, both in chosen.items()}
+
+
+def rows_of(part: "Tensor | PackedSequence") -> Floats:
+    """Numbers of packed sequences, or of a single one (1 x T x H), as N x H."""
+    tensor = part if not isinstance(part, tuple) else part.data
+    return cast(Floats, tensor.reshape(-1, tensor.shape[-1]).float().numpy())
+
+
+# A corpus
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some tokens of a corpus as they are read, and what the units did after each of them (each part N x H)."""
+
+    ids: Ints
+    places: Ints
+    """Where each stands in the corpus; a model that reads backwards comes to the last ones first."""
+    parts: dict[str, Floats]
+
+
+def corpus_ids(model: LanguageModel, path: str | Path, label: str | None = None) -> IdStream:
+    """A file or folder of text as ids on disk, read as the model reads; with `label`, all of it has that one."""
+    from elman.tasks import TASKS
+
+    recipe = parse(LanguageRecipe, model.recipe, where="the model's config.json")
+    if label is None and not model.labels:
+        found: Any = TASKS["lm"].read_set(model, recipe, Source([Path(path)]), str(path), lambda line: None)
+        return cast(IdStream, found)
+    place, data = label_place(model, label), recipe.data
+    files = RecordFiles([Path(path)], column(data.text_column), None, data.encoding)
+    ids = line_stream_ids(files, model.tokenizer, [])[0]
+    ids.labels = np.full(len(ids.documents), place)
+    return ids
+
+
+def label_place(model: LanguageModel, label: str | None) -> int:
+    """The number of a label; one that the model does not know, or needs and is not given, is told."""
+    if label is not None and not model.labels:
+        raise UserError(f"this model knows no labels, so '{label}' means nothing to it: leave the label out")
+    if label is None:
+        raise UserError(f"this model reads by label: give one of {', '.join(model.labels)}")
+    if label not in model.labels:
+        raise UserError(f"the model does not know the label '{label}': {nearest(label, model.labels)}")
+    return model.labels.index(label)
+
+
+def trace_blocks(model: LanguageModel, ids: Ids, names: Sequence[str] | None = None) -> Iterator[Block]:
+    """States and gates for ids of any number, a block at a time, in the order in which the model reads them.
+
+    A long document is read in several blocks, its state carried on; short ones are read side by side. `names` are the
+    parts that are wanted ("2.c"), or their letters ("c"); all, if not given.
+    """
+    import torch
+
+    group: list[Document] = []
+    with torch.inference_mode(), model.evaluating():
+        for document in _documents(model, ids):
+            if len(document) > BLOCK:
+                yield from _long_block(model, document, names)
+                continue
+            group.append(document)
+            if sum(map(len, group)) >= BLOCK:
+                yield _short_blocks(model, group, names)
+                group = []
+        if group:
+            yield _short_blocks(model, group, names)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A stretch of a corpus that is read with a fresh state, forwards or backwards."""
+
+    ids: Ids
+    start: int
+    stop: int
+    backward: bool
+    label: int | None
+    ended: bool
+    """Whether an end token stands at its end, which comes last also where it is read backwards."""
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    def read(self, first: int, last: int) -> tuple[Ints, Ints]:
+        """The tokens that are read as the ones from `first` up to `last`, and where they stand."""
+        if not self.backward:
+            return self.ids.read(self.start + first, self.start + last), np.arange(
+                self.start + first, self.start + last
+            )
+        size = len(self) - self.ended  # without the end token, which is read last here as well
+        low, high = self.start + size - min(last, size), self.start + size - min(first, size)
+        ids, places = self.ids.read(low, high)[::-1].copy(), np.arange(low, high)[::-1]
+        if last <= size:
+            return ids, places
+        end = self.stop - 1
+        return np.append(ids, self.ids.read(end, self.stop)), np.append(places, end)
+
+
+def _documents(model: LanguageModel, ids: Ids) -> Iterator[Document]:
+    backward, whole = model.settings.direction == "backward", model.reading.documents(ids) is None
+    bounds = [(0, len(ids))] if whole else zip(ids.documents.tolist(), ids.document_ends.tolist(), strict=True)
+    labels = ids.labels
+    for number, (start, stop) in enumerate(bounds):
+        if start < stop:
+            ended = bool(ids.read(stop - 1, stop)[0] == model.tokenizer.eos_id)
+            yield Document(ids, start, stop, backward, None if labels is None else int(labels[number]), ended)
+
+
+def _long_block(model: LanguageModel, document: Document, names: Sequence[str] | None) -> Iterator[Block]:
+    """The blocks of one document, the state carried from each to the next."""
+    import torch
+
+    body, state = cast(Any, model.network.bodies[0]), None
+    labels = None if document.label is None else torch.tensor([document.label])
+    for first in range(0, len(document), BLOCK):
+        ids, places = document.read(first, min(first + BLOCK, len(document)))
+        fed = ids if first else np.append(model.reading.start_id, ids)  # what stands before a text is read as well
+        trace = body.trace(model.network.embed(torch.from_numpy(fed).unsqueeze(0), labels), state)
+        state, extra = trace.state, len(fed) - len(ids)
+        yield Block(ids, places, {name: part[extra:] for name, part in _named(body, trace, names).items()})
+
+
+def _short_blocks(model: LanguageModel, documents: list[Document], names: Sequence[str] | None) -> Block:
+    """Some documents side by side, one behind the other in the block."""
+    import torch
+    from torch.nn.utils.rnn import pack_padded_sequence
+
+    body, read = cast(Any, model.network.bodies[0]), [document.read(0, len(document)) for document in documents]
+    fed = Ragged.of([np.append(model.reading.start_id, ids) for ids, _ in read])
+    numbers = [document.label for document in documents]
+    labels = None if None in numbers else torch.tensor(numbers)
+    embedded = model.network.embed(torch.from_numpy(fed.padded()), labels)  # B x T x E
+    packed = pack_padded_sequence(embedded, torch.from_numpy(fed.lengths), batch_first=True, enforce_sorted=False)
+    found = _named(body, body.trace(packed), names)
+    # Packed rows go from step to step, the longest document first: back to one document behind the other.
+    order, lengths = cast(Any, packed.sorted_indices).numpy(), fed.lengths
+    starts = np.cumsum(packed.batch_sizes.numpy()) - packed.batch_sizes.numpy()
+    rank = np.argsort(order)
+    rows = np.concatenate([starts[1:length] + rank[number] for number, length in enumerate(lengths)])
+    ids, places = (np.concatenate(parts) for parts in zip(*read, strict=True))
+    return Block(ids, places, {name: part[rows] for name, part in found.items()})

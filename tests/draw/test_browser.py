@@ -1,0 +1,240 @@
+"""Pages in a real browser: what is shown when a part is pointed at or reached by keys, in light and dark."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elman.draw.page import page_frame, page_html
+from elman.draw.panels import Column, HeatMap, Page, Token, Tokens
+from tests.draw.pages import ODD, every_panel, long_text, odd_page
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.skip("no chromium is installed: apt-get install chromium")
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=found, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+class Opened:
+    """A page in the browser, and all that it said and asked for."""
+
+    def __init__(self, browser: Any, html: str, folder: Path, **context: Any) -> None:
+        file = folder / "page.html"
+        file.write_text(html, encoding="utf-8")
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.context = browser.new_context(**{"viewport": {"width": 1300, "height": 900}} | context)
+        self.page = self.context.new_page()
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(file.as_uri())
+        self.asked.remove(file.as_uri())
+
+    def tip(self) -> str | None:
+        """What is shown of a part, if anything is."""
+        tip = self.page.locator("#tip")
+        return tip.inner_text() if tip.is_visible() else None
+
+    def focused(self) -> str:
+        """The text of what has the focus."""
+        return str(self.page.evaluate("document.activeElement.textContent")).rstrip("\n")
+
+
+@pytest.fixture
+def opened(browser: Any, tmp_path: Path) -> Iterator[Any]:
+    pages: list[Opened] = []
+
+    def open_page(page: Page | str, **context: Any) -> Opened:
+        pages.append(Opened(browser, page if isinstance(page, str) else page_html(page), tmp_path, **context))
+        return pages[-1]
+
+    yield open_page
+    for page in pages:
+        assert page.said == [] and page.asked == []  # no error, and no request to anywhere
+        page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1500])
+def test_every_panel_is_shown_without_an_error_or_a_barrier(opened: Any, scheme: str, width: int) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
+    page = opened(every_panel(), color_scheme=scheme, viewport={"width": width, "height": 900}).page
+    for folded in page.locator("summary").all():
+        folded.click()
+    found = axe.Axe().run(page).response["violations"]
+    assert [(issue["id"], [node["html"] for node in issue["nodes"]][:3]) for issue in found] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert ground == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(18, 21, 25)")
+
+
+def test_a_page_of_odd_texts_is_a_page(opened: Any) -> None:
+    page = opened(odd_page(ODD)).page
+    assert page.locator(".text span").first.inner_text().startswith("</script><b>&amp;")
+    assert page.locator("main b, main script").count() == 0
+
+
+def test_columns_are_beside_each_other_where_there_is_room(opened: Any) -> None:
+    for width, beside in ((1500, True), (700, False)):
+        page = opened(every_panel(), viewport={"width": width, "height": 900}).page
+        boxes = [column.bounding_box() for column in page.locator(".column").all()]
+        assert (boxes[0]["y"] == boxes[1]["y"]) == beside
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pointing_at_a_part_shows_its_tip(opened: Any, scheme: str) -> None:
+    shown = opened(every_panel(), color_scheme=scheme)
+    page = shown.page
+    assert shown.tip() is None
+    page.locator(".text span", has_text="bright").first.hover()
+    assert shown.tip().split() == ["bright", "rank", "17", "p", "0.0123", *page_alternatives()]
+    page.locator(".map td.m").first.hover()
+    assert shown.tip().split() == ["the", "×", "das", "value", "1.00"]
+    page.locator(".node", has_text="building").hover()
+    assert shown.tip().split("\n")[0] == "building" and "pruned" in shown.tip()
+    page.locator(".point", has_text="Kyiv").locator("path").hover()
+    assert shown.tip().split() == ["Kyiv", "group", "towns", "nearest", "horse"]
+    page.locator(".stop").nth(9).hover()
+    assert shown.tip().split()[:3] == ["epoch", "10", "LSTM"]
+    page.locator("h1").hover()
+    assert shown.tip() is None
+
+
+def page_alternatives() -> list[str]:
+    tokens = every_panel().columns[0].panels[0]
+    assert isinstance(tokens, Tokens)
+    return [part for pair in list(tokens.tokens[0].tip.items())[2:] for part in pair]
+
+
+def test_keys_go_through_a_text(opened: Any) -> None:
+    shown = opened(every_panel())
+    press = shown.page.keyboard.press
+    press("Tab")
+    assert (shown.focused(), shown.tip().split()[0]) == ("It", "It")
+    for key, word in (("ArrowRight", "was"), ("ArrowRight", "a"), ("ArrowLeft", "was"), ("End", "."), ("Home", "It")):
+        press(key)
+        assert (shown.focused(), shown.tip().split()[0]) == (word, word)
+    press("ArrowLeft")
+    assert shown.focused() == "It"  # there is nothing before it
+    press("Escape")
+    assert shown.tip() is None and shown.focused() == "It"
+    press("ArrowRight")
+    assert shown.tip().startswith("was")
+    described = shown.page.evaluate("document.activeElement.getAttribute('aria-describedby')")
+    assert described == "tip" and shown.page.locator("#tip").get_attribute("role") == "tooltip"
+    assert shown.page.locator(".text").first.locator("[tabindex]").count() == 1
+    press("Tab")
+    assert shown.focused() == "t"  # one stop for a text, then the next panel
+    press("Shift+Tab")
+    assert shown.focused() == "was"  # where it was left
+
+
+def test_keys_go_from_line_to_line(opened: Any) -> None:
+    tokens = [Token(f"word{number} ", 0.1, {"n": str(number)}) for number in range(60)]
+    shown = opened(Page("", "", [Column("", [Tokens("", tokens)])]), viewport={"width": 500, "height": 800})
+    shown.page.keyboard.press("Tab")
+    shown.page.keyboard.press("ArrowDown")
+    below = shown.focused()
+    first, second = (shown.page.locator(".text span", has_text=text).first.bounding_box() for text in ("word0", below))
+    assert second["y"] > first["y"] and abs(second["x"] - first["x"]) < 5
+    shown.page.keyboard.press("ArrowUp")
+    assert shown.focused() == "word0 "
+
+
+def test_right_to_left_the_left_key_goes_on(opened: Any) -> None:
+    shown = opened(Page("", "", [Column("", [Tokens("", [Token("שלום", 0.1), Token("עולם", 0.2)], spaced=True)])]))
+    shown.page.keyboard.press("Tab")
+    shown.page.keyboard.press("ArrowLeft")
+    assert shown.focused() == "עולם"
+
+
+def test_keys_go_through_maps_trees_curves_and_points(opened: Any) -> None:
+    values = [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]
+    page = every_panel()
+    panels = [HeatMap("map", values, ["r", "s"], ["a", "b", "c"]), *page.columns[1].panels]
+    shown = opened(Page("", "", [Column("", panels)]))
+    press = shown.page.keyboard.press
+    press("Tab")
+    steps = {"ArrowDown": "0.40", "ArrowRight": "0.50", "ArrowUp": "0.20", "End": "0.60", "Home": "0.10"}
+    for key, value in steps.items():
+        press(key)
+        assert shown.focused() == value and value in shown.tip()
+    press("ArrowLeft")
+    assert shown.focused() == "0.10"
+    shown.page.locator(".stop").first.focus()
+    press("ArrowRight")
+    assert shown.tip().split()[:2] == ["epoch", "2"]
+    shown.page.locator("svg.tree .node").first.focus()
+    moves = [("Right", "the"), ("Down", "a"), ("Up", "the"), ("Right", "house"), ("Left", "the")]
+    for key, text in moves:
+        press(f"Arrow{key}")
+        assert shown.focused() == text and shown.tip().startswith(text)
+    first = shown.page.locator(".point").first
+    first.focus()
+    press("ArrowRight")
+    second = shown.page.locator(".point:focus")
+    assert second.bounding_box()["x"] > first.bounding_box()["x"] and shown.tip().startswith(shown.focused())
+
+
+def test_a_click_keeps_a_tip_until_escape(opened: Any) -> None:
+    shown = opened(every_panel())
+    shown.page.locator(".text span", has_text="cold").first.click()
+    shown.page.locator("h1").hover()
+    assert shown.tip().startswith("cold")
+    shown.page.keyboard.press("Escape")
+    assert shown.tip() is None
+
+
+def test_a_tip_stays_inside_the_window(opened: Any) -> None:
+    shown = opened(every_panel(), viewport={"width": 390, "height": 500})
+    for place in (0, 6, 14):
+        shown.page.locator(".text span").nth(place).hover()
+        box = shown.page.locator("#tip").bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+
+
+def test_a_long_text_is_still_quick_to_go_through(opened: Any) -> None:
+    shown = opened(long_text(3000))
+    shown.page.keyboard.press("Tab")
+    for _ in range(20):
+        shown.page.keyboard.press("ArrowDown")
+    shown.page.keyboard.press("End")
+    assert "rank" in shown.tip()
+
+
+def test_a_page_in_a_frame_works_as_well(opened: Any) -> None:
+    shown = opened(page_frame(every_panel()))
+    frame = shown.page.frames[1]
+    frame.locator(".text span", has_text="bright").first.hover()
+    assert frame.locator("#tip").inner_text().startswith("bright")
+    shown.asked[:] = [url for url in shown.asked if url != "about:srcdoc"]
+
+
+def test_a_printed_page_is_light_and_has_its_colours(opened: Any) -> None:
+    page = opened(every_panel(), color_scheme="dark").page
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not page.locator(".hint").is_visible()

@@ -1,0 +1,253 @@
+"""The experiments: each in a small size, what it measures, and what is said of wrong options."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import elman.lab
+from elman.errors import UserError
+from elman.lab import bptt, gradients, languages, memory, minimal, minimal_numpy
+from elman.lab.networks import Network, layer_of, set_weights
+from elman.nn.cells import Cell, ElmanCell
+from tests.cli.invoke import invoke
+
+SMALL: dict[str, dict[str, Any]] = {
+    "gradients": {"cells": ("rnn", "lstm"), "seeds": 2, "steps": 24, "hidden": 8, "updates": 3},
+    "memory": {"cells": ("lstm",), "seeds": 1, "distances": (2, 3), "hidden": 8, "updates": 30},
+    "bptt": {"seeds": 2, "steps": 12, "truncations": (1, 4, 12)},
+    "languages": {"cells": ("lstm",), "seeds": 1, "hidden": 6, "updates": 5},
+    "minimal": {"updates": 20, "hidden": 10},
+    "init": {"seeds": 1, "hidden": 8, "steps": 32, "updates": 5},
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_experiment_says_its_claim_its_numbers_and_a_verdict(name: str, tmp_path: Path) -> None:
+    before = torch.get_num_threads()
+    outcome = elman.lab.run(name, **SMALL[name])
+    assert torch.get_num_threads() == before
+    told = json.loads(json.dumps(outcome.to_dict()))
+    assert told["experiment"] == name and told["claim"] and isinstance(told["holds"], bool)
+    titles = [panel.title for panel in outcome.page().columns[0].panels]
+    assert titles[:2] == ["the claim", "verdict"] and len(titles) > 3
+    outcome.save(tmp_path / "page.html")
+    assert outcome.experiment.claim[:30] in (tmp_path / "page.html").read_text()
+    assert set(SMALL) == set(elman.lab.EXPERIMENTS)
+
+
+def test_the_same_seeds_give_the_same_numbers() -> None:
+    one, other = (elman.lab.run("gradients", **SMALL["gradients"]).data for _ in range(2))
+    assert one == other
+
+
+# Gradients
+
+
+def test_gradients_are_those_of_autograd_through_the_layer() -> None:
+    """The share that each step has of the gradient of the input weights, against weights of its own for every step."""
+    torch.manual_seed(0)
+    layer = layer_of("lstm", 4, 5)
+    x = gradients.one_hot(gradients.brackets(1, 6, np.random.default_rng(0)))
+    found = gradients.input_gradients(layer, x)
+    cell = gradients.cell_of(layer)
+    weights = [cell.weight_ih.detach().clone().requires_grad_() for _ in range(6)]
+    state = cell.initial_state(1, x)
+    for step, weight in zip(x.unbind(1), weights, strict=True):
+        state = cell.with_weights(weight_ih=weight)(step, state)
+    error = torch.randn(state[0].shape, generator=torch.Generator().manual_seed(0))
+    norms = [float(g.norm()) for g in torch.autograd.grad((state[0] * error).sum(), weights)]
+    assert found == pytest.approx([norm / norms[-1] for norm in norms], rel=1e-4)
+
+
+def test_no_gradient_of_a_plain_network_is_above_its_bound() -> None:
+    for seed in range(3):
+        torch.manual_seed(seed)
+        layer = layer_of("rnn", 4, 12)
+        set_weights(layer, "normal 0.1")
+        x = gradients.one_hot(gradients.brackets(1, 20, np.random.default_rng(seed)))
+        cell = gradients.cell_of(layer)
+        projected = [cell.project(step).detach().requires_grad_() for step in x.unbind(1)]
+        states = [cell.initial_state(1, x)]
+        for one in projected:
+            states.append(cell.step(one, states[-1]))
+        outputs = [state[0] for state in states[1:]]
+        norms = [float(g.norm()) for g in torch.autograd.grad(outputs[-1].sum(), outputs)]
+        bound = gradients.singular_bound(layer, 20)
+        assert all(norm <= most * norms[-1] * 1.001 for norm, most in zip(norms, bound, strict=True))
+
+
+def test_a_forget_gate_that_is_open_lets_gradients_pass() -> None:
+    reached = []
+    for bias in (0.0, 2.0):
+        torch.manual_seed(0)
+        layer = layer_of("lstm", 4, 16)
+        set_weights(layer, "uniform", bias)
+        x = gradients.one_hot(gradients.brackets(4, 64, np.random.default_rng(0)))
+        reached.append(gradients.reach(gradients.input_gradients(layer, x)))
+    assert reached[1] > 2 * reached[0]
+
+
+def test_products_shrink_or_grow_by_the_spectral_radius() -> None:
+    small, large = (gradients.relu_product(radius, np.random.default_rng(1)) for radius in (0.5, 3.0))
+    assert small.norms[-1] < 1e-9 * small.norms[0]
+    assert max(large.norms) > 1e3 * large.norms[0] or large.norms[-1] == 0  # all units off
+
+
+def test_clipping_keeps_updates_small_at_the_cliff() -> None:
+    free, norm, value = (gradients.descend(one) for one in ("none", "norm", "value"))
+    assert norm.furthest <= 0.1 + 1e-6 and value.furthest <= 0.1 + 1e-6
+    assert free.furthest > 100 * norm.furthest and free.losses[-1] > norm.losses[-1]
+
+
+class LeakyCell(ElmanCell):
+    """A cell of the user's own."""
+
+    def step(self, projected: torch.Tensor, state: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+        return (0.5 * state[0] + 0.5 * super().step(projected, state)[0],)
+
+
+def test_a_class_of_the_users_own_is_measured_too() -> None:
+    outcome = elman.lab.run("gradients", cells=(LeakyCell, "rnn"), seeds=1, steps=16, hidden=6, updates=1)
+    assert [curve.cell for curve in outcome.data.curves] == ["LeakyCell", "RNN (tanh)"]
+    assert issubclass(LeakyCell, Cell)
+
+
+# Backpropagation through time
+
+
+def test_the_derivation_by_hand_equals_autograd_term_by_term() -> None:
+    network = bptt.Network.draw(hidden=5, steps=9, seed=3)
+    ours, theirs = bptt.by_hand(network), bptt.by_autograd(network)
+    for name in ("U", "W_h", "W_e"):
+        assert np.allclose(getattr(ours, name), getattr(theirs, name), rtol=0, atol=1e-12)
+    assert not ours.W_h[2, 3:].any(), "no loss reaches a later step"
+
+
+def test_truncation_at_the_whole_length_is_the_full_gradient() -> None:
+    terms = bptt.by_hand(bptt.Network.draw(5, 9, 3)).W_h
+    assert np.allclose(bptt.truncated(terms, 9), terms.sum(axis=(0, 1)))
+    angles = [bptt.angle(bptt.truncated(terms, k), terms.sum(axis=(0, 1))) for k in (1, 3, 9)]
+    assert angles[0] > angles[1] > angles[2] == pytest.approx(0, abs=1e-4)
+
+
+# Memory
+
+
+def test_tasks_need_what_stands_at_their_beginning() -> None:
+    chance = np.random.default_rng(0)
+    x, y = memory.adding_batch(50, 10, chance)
+    assert x.shape == (50, 11, 2) and torch.allclose((x[:, :, 0] * x[:, :, 1]).sum(dim=1, keepdim=True), y)
+    assert (x[:, :, 1].sum(dim=1) == 2).all() and (x[:, 0, 1] == 1).all()
+    x, y = memory.copy_batch(50, 10, chance)
+    assert (x[:, :3].argmax(dim=2) == y).all() and x.shape[1] == 3 + 9 + 3
+
+
+def test_a_network_that_has_learned_goes_on_to_the_next_distance() -> None:
+    found = memory.remember(memory.TASKS[0], "gru", (2, 3, 400), 24, 700, 1)
+    assert found.longest.mean >= 2 and found.scores[2][0] >= memory.LEARNED
+
+
+# Languages
+
+
+@pytest.mark.parametrize("language", languages.LANGUAGES)
+def test_words_of_a_language_and_what_may_follow(language: str) -> None:
+    symbols, make = languages.LANGUAGES[language]
+    chance = np.random.default_rng(1)
+    for n in (1, 2, 5):
+        word, after = make(n, chance)
+        assert len(word) == n * (3 if "c" in symbols else 2) == len(after)
+        assert after[-1] >= {"$"} and all(following in legal for following, legal in zip(word[1:], after, strict=False))
+    assert languages.counted(2, "ab") == ("aabb", [{"a", "b"}, {"a", "b"}, {"b"}, {"$"}])
+
+
+def test_a_cell_that_learns_to_count_has_a_unit_that_follows_the_count() -> None:
+    options = languages.LanguageOptions(cells=("lstm",), seeds=1, hidden=8, updates=250)
+    found = languages.learn("lstm", "aⁿbⁿ", options)
+    assert found.accuracy[4][0] == 1.0
+    assert found.counter.correlation > 0.8
+    assert max(found.counter.depth) == languages.LONGEST and found.counter.depth[-1] == 0
+
+
+# The minimal model
+
+
+def test_the_minimal_model_and_elmans_have_the_same_losses() -> None:
+    outcome = elman.lab.run("minimal", updates=60, hidden=20)
+    assert outcome.holds and outcome.data.difference < 1e-6
+    assert outcome.data.numpy[0][-1] < outcome.data.numpy[0][0]
+
+
+def test_the_minimal_gradients_are_right() -> None:
+    chance = np.random.default_rng(0)
+    w = minimal_numpy.draw_weights(5, 4, chance)
+    inputs, targets, h = [0, 3, 1, 2], [3, 1, 2, 4], chance.normal(size=4)
+    _, found, _ = minimal_numpy.loss_and_gradients(w, inputs, targets, h)
+    for name, weight in w.items():
+        for place in np.ndindex(weight.shape):
+            kept = weight[place]
+            weight[place] = kept + 1e-6
+            above = minimal_numpy.loss_and_gradients(w, inputs, targets, h)[0]
+            weight[place] = kept - 1e-6
+            below = minimal_numpy.loss_and_gradients(w, inputs, targets, h)[0]
+            weight[place] = kept
+            assert found[name][place] == pytest.approx((above - below) / 2e-6, abs=1e-7)
+
+
+def test_the_minimal_model_is_a_program_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    minimal_numpy.main("abcd" * 50, updates=1000)
+    assert "--- 1000: loss" in capsys.readouterr().out
+    source = Path(minimal_numpy.__file__).read_text()
+    assert len(source.splitlines()) < 140
+    assert minimal.default_text().startswith("0 is zero")
+
+
+# What cannot be asked
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "sentence"),
+    [
+        ("gradient", {}, "did you mean 'gradients'"),
+        ("gradients", {"cells": ("lstn",)}, "there is no cell 'lstn'"),
+        ("gradients", {"cells": ()}, "give at least one cell"),
+        ("gradients", {"seeds": 0}, "greater than or equal to 1"),
+        ("gradients", {"seed": 1}, "seeds"),
+        ("memory", {"distances": (0,)}, "whole numbers from 1"),
+        ("bptt", {"truncations": (0,)}, "whole numbers from 1"),
+        ("minimal", {"text": "no-such-file.txt"}, "no-such-file.txt"),
+    ],
+)
+def test_what_does_not_fit_is_a_sentence(name: str, options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        elman.lab.run(name, **options)
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    code, out, error = invoke("lab")
+    assert code == 0 and all(name in out for name in SMALL), error
+    code, out, error = invoke("lab", "bptt", "--seeds", "1", "--steps", "8", "--out", str(tmp_path / "bptt.png"))
+    assert code == 0 and "It holds" in out, error
+    assert (tmp_path / "bptt.png").read_bytes().startswith(b"\x89PNG")
+    code, out, _ = invoke("lab", "bptt", "--seeds", "1", "--steps", "8", "--truncations", "2", "--json")
+    assert json.loads(out)["angles"].keys() == {"2"}
+    code, out, _ = invoke("lab", "bptt", "--help")
+    assert "--truncations" in out and "--distances" not in out
+    code, _, error = invoke("lab", "bptt", "--distances", "3")
+    assert code == 2 and "--distances is an option of memory" in error
+    code, _, error = invoke("lab", "bptt", "--out", str(tmp_path / "a.pdf"))
+    assert code == 2 and "should end in .html" in error
+
+
+def test_a_film_of_training(tmp_path: Path) -> None:
+    outcome = elman.lab.run("gradients", cells=("rnn",), seeds=1, steps=12, hidden=4, updates=3)
+    outcome.save(tmp_path / "film.gif")
+    assert (tmp_path / "film.gif").read_bytes()[:6] in (b"GIF89a", b"GIF87a")
+
+
+def test_networks_take_batches_of_sequences() -> None:
+    assert Network("mut1", 3, 5, 2)(torch.zeros(4, 7, 3)).shape == (4, 7, 2)
