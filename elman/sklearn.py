@@ -11,11 +11,12 @@ from typing import Any, Self
 import numpy as np
 
 from elman.errors import UserError
+from elman.records.tables import is_missing
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin
     from sklearn.metrics import accuracy_score
-    from sklearn.utils.validation import check_is_fitted
+    from sklearn.utils.validation import check_is_fitted, column_or_1d
 except ImportError:
     raise UserError("elman.sklearn needs scikit-learn: pip install 'elman[baselines]'") from None
 
@@ -62,21 +63,24 @@ class TextClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
     def fit(self, X: Iterable[str], y: Iterable[Any]) -> Self:
         """Train on texts and their labels, or on texts and lists of labels each."""
-        texts, labels = _texts(X), list(y)
+        flat = column_or_1d(y, warn=True) if len(getattr(y, "shape", ())) == 2 else y
+        texts, labels = _texts(X), flat.tolist() if hasattr(flat, "tolist") else list(flat)
         if len(texts) != len(labels):
             raise ValueError(f"there are {len(texts)} texts and {len(labels)} labels: give one for each text")
-        named = {str(label): label for row in labels for label in (row if _is_list(row) else [row])}
-        rows = [
-            (text, list(map(str, row)) if _is_list(row) else str(row)) for text, row in zip(texts, labels, strict=True)
-        ]
+        classes = _classes(labels)
+        name = {label: str(label).strip() for label in classes.tolist()}  # 1 and 1.0 are one label
+        names = [[name[label] for label in row] if _is_list(row) else name[row] for row in labels]
+        rows = list(zip(texts, names, strict=True))
         self._fit("classify", rows)
-        self.classes_ = np.array([named[label] for label in self.model_.labels])
+        known = self.model_.labels
+        self.classes_ = classes if len(classes) == len(known) else np.unique(known)  # the settings may join some
+        self._order = [known.index(str(label).strip()) for label in self.classes_.tolist()]  # of the model's own
         return self
 
     def predict(self, X: Iterable[str]) -> np.ndarray[Any, Any]:
         """The label of each text; of several labels each, lists of them."""
         check_is_fitted(self, "model_")
-        named = dict(zip(self.model_.labels, self.classes_.tolist(), strict=True))
+        named = {str(label).strip(): label for label in self.classes_.tolist()}
         answers = self.model_.predict(_texts(X))
         if not self.model_.several:
             return np.array([named[answer.labels[0]] for answer in answers])
@@ -87,7 +91,7 @@ class TextClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     def predict_proba(self, X: Iterable[str]) -> np.ndarray[Any, Any]:
         """The probability of each of `classes_` (N x C)."""
         check_is_fitted(self, "model_")
-        return np.asarray(self.model_.probabilities(_texts(X)), np.float64)
+        return np.asarray(self.model_.probabilities(_texts(X)), np.float64)[:, self._order]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -106,7 +110,7 @@ class Tagger(_Estimator):
 
     def fit(self, X: Iterable[Sequence[str]], y: Iterable[Sequence[str]]) -> Self:
         """Train on sentences of words, and a tag for each word."""
-        self._fit("tag", list(zip(map(list, X), map(list, y), strict=True)))
+        self._fit("tag", _aligned(X, y))
         return self
 
     def predict(self, X: Iterable[Sequence[str]]) -> list[list[str]]:
@@ -116,8 +120,9 @@ class Tagger(_Estimator):
 
     def score(self, X: Iterable[Sequence[str]], y: Iterable[Sequence[str]]) -> float:
         """The share of words whose tag is right."""
-        right = [tag for tags in y for tag in tags]
-        return float(accuracy_score(right, [tag for tags in self.predict(X) for tag in tags]))
+        rows = _aligned(X, y)
+        found = self.predict([words for words, _ in rows])
+        return float(accuracy_score([tag for _, tags in rows for tag in tags], [tag for tags in found for tag in tags]))
 
 
 def _texts(X: Any) -> list[str]:
@@ -132,6 +137,31 @@ def _texts(X: Any) -> list[str]:
     if not all(isinstance(text, str) for text in values):
         raise ValueError(f"texts are strings: {NO_ROWS}")
     return values
+
+
+def _classes(labels: list[Any]) -> np.ndarray[Any, Any]:
+    """The different labels, sorted, as scikit-learn has them; those that could be taken for each other are refused."""
+    every = [label for row in labels for label in (row if _is_list(row) else [row])]
+    for number, row in enumerate(labels, 1):
+        if any(map(is_missing, row if _is_list(row) else [row])):
+            raise ValueError(f"label {number} of {len(labels)} is missing: give one, or leave its text out")
+    if len({isinstance(label, str) for label in every}) > 1:
+        raise ValueError("some labels are strings and others are not: give labels of one kind")
+    classes = np.unique(np.array(every))
+    if len({str(label).strip() for label in classes.tolist()}) < len(classes):
+        raise ValueError("some labels differ in the blanks around them alone: strip them")
+    return classes
+
+
+def _aligned(X: Iterable[Sequence[str]], y: Iterable[Sequence[str]]) -> list[tuple[list[str], list[str]]]:
+    """Sentences with a tag for each word."""
+    sentences, tags = [list(words) for words in X], [list(row) for row in y]
+    if len(sentences) != len(tags):
+        raise ValueError(f"there are {len(sentences)} sentences and {len(tags)} lists of tags: give one for each")
+    for number, (words, row) in enumerate(zip(sentences, tags, strict=True), 1):
+        if len(words) != len(row):
+            raise ValueError(f"sentence {number} has {len(words)} words and {len(row)} tags: give a tag for each word")
+    return list(zip(sentences, tags, strict=True))
 
 
 def __dir__() -> list[str]:

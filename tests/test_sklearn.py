@@ -109,3 +109,79 @@ def test_scikit_learns_own_checks_that_need_no_numbers(estimator: Any, check: st
 
     getattr(estimator_checks, check)(type(estimator).__name__, estimator)
     assert not hasattr(estimator, "model_")
+
+
+def test_one_setting_of_a_grid() -> None:
+    grid = GridSearchCV(
+        TextClassifier(settings=SETTINGS | {"train.steps": 2}), {"settings__model.hidden": [4, 6]}, cv=2
+    )
+    grid.fit(np.array(TEXTS, dtype=object), LABELS)
+    assert grid.best_params_["settings__model.hidden"] in (4, 6)
+    best = grid.best_estimator_
+    assert best.model_.config.model.hidden == best.settings["model.hidden"] and best.settings["train.steps"] == 2
+    pipeline = make_pipeline(TextClassifier()).set_params(**{"textclassifier__settings__model.hidden": 3})
+    assert pipeline[-1].settings == {"model.hidden": 3}
+
+
+def test_a_data_frame_of_one_column(classifier: Any) -> None:
+    frame = pytest.importorskip("pandas").DataFrame({"review": TEXTS, "other": TEXTS})
+    assert classifier.predict(frame[["review"]]).tolist() == classifier.predict(TEXTS).tolist()
+    with pytest.raises(ValueError, match="texts are one column, and there are 2: give a list"):
+        classifier.predict(frame)
+    with pytest.raises(ValueError, match="texts are several"):
+        classifier.predict({"review": TEXTS})
+
+
+def test_the_module_shows_its_estimators_alone() -> None:
+    import elman.sklearn
+
+    assert dir(elman.sklearn) == ["Tagger", "TextClassifier"]
+
+
+def test_classes_are_in_the_order_of_scikit_learn() -> None:
+    labels = [2, 10] * 20
+    numbers = TextClassifier(settings=SETTINGS).fit(TEXTS, labels)
+    assert numbers.classes_.tolist() == np.unique(labels).tolist() == [2, 10]
+    chances = numbers.predict_proba(TEXTS)
+    assert (numbers.classes_[chances.argmax(axis=1)] == numbers.predict(TEXTS)).all()
+    assert numbers.score(TEXTS, labels) > 0.9 and numbers.predict_proba([]).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        ([1, "1"] * 20, "some labels are strings and others are not"),
+        (["a", None] * 20, "label 2 of 40 is missing"),
+        ([1.0, float("nan")] * 20, "label 2 of 40 is missing"),
+        (np.array([1.0, float("nan")] * 20), "label 2 of 40 is missing"),
+        (["a", " a"] * 20, "differ in the blanks around them alone"),
+        (["a"] * 3, "there are 40 texts and 3 labels"),
+        (np.zeros((40, 2)), "1d array"),
+    ],
+)
+def test_labels_that_could_be_taken_for_each_other_are_refused(labels: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        TextClassifier(settings=SETTINGS).fit(TEXTS, labels)
+
+
+def test_labels_in_a_column_are_taken_with_the_warning_of_scikit_learn() -> None:
+    from sklearn.exceptions import DataConversionWarning
+
+    column = np.array(LABELS)[:, None]
+    for labels in (column, pytest.importorskip("pandas").DataFrame(column)):
+        with pytest.warns(DataConversionWarning):
+            found = TextClassifier(settings=SETTINGS | {"train.steps": 2}).fit(TEXTS, labels)
+        assert found.classes_.tolist() == ["north", "south"]
+
+
+def test_tags_that_are_not_one_for_each_word_are_refused() -> None:
+    sentences, tags = [["a", "cat"]] * 12, [["D", "N"]] * 12
+    tagger = Tagger(settings={"train.steps": 2, "model.hidden": 8, "train.threads": 1}).fit(sentences, tags)
+    for wrong, sentence in (
+        ([["D"]] * 12, "sentence 1 has 2 words and 1 tags"),
+        (tags[1:], "12 sentences and 11 lists"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            tagger.score(sentences, wrong)
+        with pytest.raises(ValueError, match=sentence):
+            clone(tagger).fit(sentences, wrong)

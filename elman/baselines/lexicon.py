@@ -120,7 +120,7 @@ class MultilabelCharacterNgrams:
 
     def predict(self, texts: Sequence[str]) -> list[frozenset[str]]:
         """The labels that are more probable than not, for each text."""
-        rows = self._model.predict(texts) if len(texts) else []
+        rows = np.reshape(self._model.predict(texts) if len(texts) else [], (len(texts), len(self._labels)))
         return [frozenset(name for name, flag in zip(self._labels, row, strict=True) if flag) for row in rows]
 
 

@@ -70,8 +70,8 @@ class Autoregression:
         inputs, last = _centred(windows)
         wanted = (targets - last).transpose(0, 2, 1).reshape(-1, targets.shape[1])
         gram = inputs.T @ inputs
-        ridge = RIDGE * np.trace(gram) / len(gram) + 1e-12
-        return cls(np.linalg.solve(gram + ridge * np.eye(len(gram)), inputs.T @ wanted))
+        ridge = float(RIDGE * np.trace(gram) / len(gram)) or 1.0  # of nothing but zeros
+        return cls(np.asarray(np.linalg.solve(gram + ridge * np.eye(len(gram)), inputs.T @ wanted), np.float64))
 
     def predict(self, windows: Floats) -> Floats:
         """The steps that come after each window."""

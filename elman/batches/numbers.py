@@ -15,9 +15,12 @@ from elman.records.places import source_of
 from elman.records.series import Series
 
 Floats = NDArray[np.float64]
-SMALL = 1e-8  # a spread below this share of the values is that of numbers that do not change
-LEAST = 1e-30  # and one below this, whatever the values
+SMALL = 1e-14  # a spread below this share of the values is that of numbers that do not change
+LEAST = 1e-100  # and one below this, whatever the values
 CLEAR = 0.3  # the autocorrelation from which on a season is believed
+RISE = 0.1  # and how far it is above the lowest one before it: that of a random walk falls, with small bumps
+LONGEST_SEASON = 1000
+FAR = 1e18  # naive errors: a change that no score can be made of
 
 
 @dataclass(frozen=True)
@@ -138,10 +141,44 @@ class Frame(Stored):
         """How many are forecast of a window: each step of each column, or the label."""
         return self.channels * self.horizon if self.label is None else 1
 
-    def fits(self, other: "Frame") -> bool:
-        """Whether a network for the windows of one can go on with series of the other."""
+    def sizes(self, quantiles: int, linear: bool) -> dict[str, int]:
+        """Of the network: the mean and quantiles that it gives; the steps that its linear part reads and gives."""
+        skipped = self.context if linear and self.label is None else 0
+        return {"outputs": self.numbers * (1 + quantiles), "skipped": skipped, "steps": self.horizon}
+
+    @property
+    def steps(self) -> dict[str, int]:
+        """What a recipe has to say for windows like these."""
+        return {"context": self.context} | ({} if self.label else {"horizon": self.horizon, "season": self.season})
+
+    def said(self, train: Sequence[Series]) -> str:
+        """What is forecast of the training series, how far back that looks, and what is left out, in a line."""
+        columns, short = train[0].columns, sum(len(one) < self.context + self.horizon for one in train)
+        season = f"a season of {self.season} steps" if self.season > 1 else "no season"
+        text = f"; left out, as they hold text: {_some(columns.left_out)}" if columns.left_out else ""
+        few = f"; {short} of {len(train)} series are too short to train on, and left out" if short else ""
+        return f"forecasting {_some(columns.target)}: {season}; forecasts look back {self.context} steps{text}{few}"
+
+    def too_short(self, series: Series) -> str | None:
+        """What there is to say of a series to forecast that has fewer steps than are looked at."""
+        if len(series) >= self.context or self.label is not None:
+            return None
+        name = f" {series.name!r}" if series.name else ""
+        return (
+            f"{series.where}: the series{name} has {len(series)} steps, and forecasts look back {self.context}: its "
+            "first value stands for those before it"
+        )
+
+    def going_on(self, other: "Frame") -> "Frame":
+        """That of a network which was trained on the windows of this one and goes on with series of the other."""
         parts = [(len(one.covariates), one.channels, one.label is None) for one in (self, other)]
-        return parts[0] == parts[1]
+        if parts[0] != parts[1]:
+            raise UserError("the model to start from has other columns: name its own with -s data.target=NAME")
+        own = {key: (getattr(self, key), getattr(other, key)) for key in ("horizon", "context", "season")}
+        if changed := [key for key, (old, new) in own.items() if old != new]:
+            told = " ".join(f"-s data.{key}={own[key][0]}" for key in changed)
+            raise UserError(f"the model to start from was trained otherwise, and cannot be changed: say {told}")
+        return self.model_copy(update={"naive": {**self.naive, **other.naive}})
 
     def every(self, series: Sequence[Series]) -> Windows:
         """Every window of some series, with what came after it; whole series where each has one number."""
@@ -150,7 +187,8 @@ class Frame(Stored):
         places = origins(series, self.context, self.horizon)
         if not places:
             raise UserError(
-                f"no series is long enough to look back {self.context} steps and ahead {self.horizon}: give longer ones"
+                f"{source_of(series[0].where if series else None)}: no series is long enough to look back "
+                f"{self.context} steps and ahead {self.horizon}: give longer ones"
             )
         return self.before(places)
 
@@ -165,32 +203,44 @@ class Frame(Stored):
         beside = [one.covariates[max(0, place - self.context) : place] for one, place in places]
         last = np.array([rows[-1] for rows in seen])  # B x C
         spread = np.array([np.abs(rows - rows.mean(axis=0)).mean(axis=0) for rows in seen])
-        spread = _or_one(spread, np.array([np.abs(rows).max(axis=0) for rows in seen]))
+        others_naive = np.mean(list(self.naive.values()), axis=0)  # for series that were not there in training
+        naive = np.array([self.naive.get(one.name, others_naive) for one, _ in places])  # B x C, or B x 1
+        size = np.array([np.abs(rows).max(axis=0) for rows in seen])
+        spread = _or_size(spread, size, None if self.label is not None else self._usual(places, size, naive))
         own = [(rows - a) / b for rows, a, b in zip(seen, last, spread, strict=True)]
         mean, width = np.array(self.covariates or np.empty((0, 2))).T
-        others = [(rows - mean) / _or_one(width, np.abs(mean)) for rows in beside]
-        inputs = [np.concatenate(both, axis=1).astype(np.float32) for both in zip(own, others, strict=True)]
+        others = [(rows - mean) / _or_size(width, np.abs(mean)) for rows in beside]
+        with np.errstate(over="ignore"):  # what has no place in a float32 is refused below
+            inputs = [np.concatenate(both, axis=1).astype(np.float32) for both in zip(own, others, strict=True)]
         steps = np.arange(-self.context, 0)
         channels = [rows[np.maximum(len(rows) + steps, 0)].T for rows in own]  # the first value where there are too few
         if self.label is not None:
             middle, spread = (np.full((len(places), 1), number) for number in self.label)
-            last, spread = middle, _or_one(spread, np.abs(middle))
+            last, spread = middle, _or_size(spread, np.abs(middle))
             ahead = [np.array([[one.label]]) if one.label is not None else np.empty((0, 1)) for one, _ in places]
         else:
             ahead = [one.values[place : place + self.horizon] for one, place in places]
         offset, scale = last[:, None], spread[:, None]
         known = all(len(rows) == self.horizon for rows in ahead)
         targets = (np.array(ahead) - offset) / scale if known else np.empty(0)
-        others_naive = np.mean(list(self.naive.values()), axis=0)  # for series that were not there in training
-        naive = np.array([self.naive.get(one.name, others_naive) for one, _ in places])[:, None]
-        numbers = np.array(channels, np.float32)
-        made = Windows(Ragged.of(inputs), numbers, offset, scale, targets.astype(np.float32), naive)
-        if not (np.isfinite(made.inputs.data).all() and np.isfinite(made.targets).all()):
+        with np.errstate(over="ignore"):
+            numbers, aims = np.array(channels, np.float32), targets.astype(np.float32)
+        made = Windows(Ragged.of(inputs), numbers, offset, scale, aims, naive[:, None])
+        steep = known and (np.abs(np.array(ahead) - offset) > FAR * naive[:, None]).any()
+        if steep or not (np.isfinite(made.inputs.data).all() and np.isfinite(made.targets).all()):
             raise UserError(
                 f"{source_of(places[0][0].where)} has numbers that are too far from those before them to be learnt: "
                 "mend them, or name other columns with -s data.target=NAME (elman predict: --column NAME)"
             )
         return made
+
+    def _usual(self, places: Sequence[tuple[Series, int]], size: Floats, naive: Floats) -> Floats:
+        """What stands for the spread of a window that has none: the naive error of its series in training.
+
+        Of a series that was not there it is at most the size of its values, as those of the others may be far larger.
+        """
+        known = np.array([[one.name in self.naive or len(self.naive) == 1] for one, _ in places])  # B x 1
+        return np.where(known | (size <= LEAST), naive, np.minimum(naive, size))
 
     def _check(self, one: Series) -> None:
         found, beside = one.values.shape[1], one.covariates.shape[1]
@@ -205,23 +255,31 @@ class Frame(Stored):
 def naive_errors(history: Floats, season: int = 1) -> Floats:
     """The mean error of saying what was there a season before, for each column of a history (T x C).
 
-    Where seasons are all the same it is that of the step before, and one where nothing ever changes.
+    Where seasons are all the same it is that of the step before, and the value itself where nothing ever changes.
 
     >>> naive_errors(np.array([[1.0, 5.0], [2.0, 5.0], [4.0, 5.0]])).tolist()
-    [1.5, 1.0]
+    [1.5, 5.0]
     """
-    if len(history) < 2:
-        return np.ones(history.shape[1])
     size = np.abs(history).max(axis=0)
-    steps = _or_one(np.abs(np.diff(history, axis=0)).mean(axis=0), size)
+    if len(history) < 2:
+        return _or_size(np.zeros_like(size), size)
+    steps = _or_size(np.abs(np.diff(history, axis=0)).mean(axis=0), size)
     if len(history) <= season:
         return steps
-    return _or_one(np.abs(history[season:] - history[:-season]).mean(axis=0), size, steps)
+    return _or_size(np.abs(history[season:] - history[:-season]).mean(axis=0), size, steps)
 
 
-def _or_one(spread: Floats, size: Floats, otherwise: Floats | float = 1.0) -> Floats:
-    """Spreads of values of such a size, to divide by; one, or what is said `otherwise`, where there is none."""
+def _or_size(spread: Floats, size: Floats, otherwise: Floats | None = None) -> Floats:
+    """Spreads of values of such a size, to divide by; where there is none what is said `otherwise`, else the size.
+
+    Of nothing but zeros it is one.
+    """
+    otherwise = np.where(size > LEAST, size, 1.0) if otherwise is None else otherwise
     return np.where(spread > np.maximum(SMALL * size, LEAST), spread, otherwise)
+
+
+def _some(names: Sequence[str], most: int = 8) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def origins(series: Sequence[Series], context: int, horizon: int) -> list[tuple[Series, int]]:
@@ -266,14 +324,33 @@ def find_season(series: Sequence[Series]) -> int:
     >>> find_season([Series("", wave, np.zeros((120, 0)))])
     12
     """
-    longest = max(series, key=len).values
-    trend = np.polyval(np.polyfit(np.arange(len(longest)), longest[:, 0], 1), np.arange(len(longest)))
-    flat = longest[:, 0] - trend
-    most = len(flat) // 3
-    if most < 3 or not flat.std() > max(SMALL * np.abs(longest[:, 0]).max(), LEAST):
+    longest = max(series, key=len).values[:, 0]
+    most, steps = min(len(longest) // 3, LONGEST_SEASON + 2), np.arange(len(longest))
+    if most < 3:
         return 1
-    likeness = np.array([1.0, *(np.corrcoef(flat[:-lag], flat[lag:])[0, 1] for lag in range(1, most))])
+    flat = longest - np.polyval(np.polyfit(steps, longest, 1), steps)
+    if not flat.std() > max(1e-8 * np.abs(longest).max(), LEAST):  # a straight line, but for rounding
+        return 1
+    likeness = autocorrelations(flat / np.abs(flat).max(), most)
+    rise = likeness - np.minimum.accumulate(likeness)
     peaks = [lag for lag in range(2, most - 1) if likeness[lag - 1] < likeness[lag] >= likeness[lag + 1]]
+    peaks = [lag for lag in peaks if rise[lag] >= RISE]
     highest = max((likeness[lag] for lag in peaks), default=0.0)
     # Two seasons are about as alike as one: the first peak that is nearly the highest is the season.
     return next((lag for lag in peaks if likeness[lag] > max(CLEAR, 0.9 * highest)), 1)
+
+
+def autocorrelations(values: Floats, count: int) -> Floats:
+    """Pearson's correlation of values (T) with those of 0, 1, ..., `count` - 1 steps later, by a Fourier transform.
+
+    >>> autocorrelations(np.array([1.0, 3.0, 1.0, 3.0, 1.0, 3.0]), 3).round(6).tolist()
+    [1.0, -1.0, 1.0]
+    """
+    lags, length = np.arange(count), len(values)
+    left = length - lags  # pairs at each lag
+    padded = np.fft.rfft(values, 1 << (2 * length).bit_length())  # so that the end does not meet the beginning
+    products = np.fft.irfft(padded * padded.conj())[:count]
+    sums, squares = (np.concatenate([[0.0], np.cumsum(values**power)]) for power in (1, 2))
+    first, second = sums[left], sums[-1] - sums[lags]
+    spread = (squares[left] - first**2 / left) * (squares[-1] - squares[lags] - second**2 / left)
+    return np.asarray((products - first * second / left) / np.sqrt(np.maximum(spread, LEAST)))

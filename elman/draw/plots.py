@@ -26,7 +26,7 @@ MARKERS = "os^Dv"
 PATTERNS = {1: ":", 2: "--", 3: "-", 4: "-.", 5: ":"}  # below the tokens of a bucket: colour is not alone
 FRAMES = ("-", "--", "-", ":")  # of the states of a tree's nodes, as on a page
 LEGEND = 4  # names beside each other
-FRAMED = ("plain", "dashed", "thick", "dotted")
+FRAMED = ("thick", "dashed", "plain", "dotted")
 
 
 class Pen:
@@ -407,7 +407,7 @@ def _tree(panel: Tree) -> Drawn:
             left, middle = lefts[place.depth], (place.line + 0.5) * step
             width = (cells(name) * CELL + 0.16) * squeezed
             frame = FRAMES[states.index(node.state) % len(FRAMES)]
-            thick = 1.8 if states.index(node.state) % len(FRAMES) == 2 else 0.8
+            thick = 1.8 if states.index(node.state) % len(FRAMES) == 0 else 0.8
             if place.parent is not None:
                 above = placed[place.parent]
                 start = lefts[above.depth] + (cells(names[place.parent]) * CELL + 0.16) * squeezed

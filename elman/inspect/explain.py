@@ -14,6 +14,8 @@ from elman.inspect.views import VIEWS
 from elman.tasks.model import check_texts
 from elman.train.recipe import parse
 
+HEADING = 80  # characters
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -39,7 +41,7 @@ class Explanation:
 
     def page(self) -> Page:
         """What is to be drawn."""
-        columns = [Column(text, self.view.panels(data)) for text, data in self._each()]
+        columns = [Column(heading(text), self.view.panels(data)) for text, data in self._each()]
         return Page(f"{self.view.name}: {self.view.about}", self.about, columns)
 
     def save(self, path: Path | str) -> None:
@@ -50,6 +52,16 @@ class Explanation:
         from elman.draw.page import page_frame
 
         return page_frame(self.page())
+
+
+def heading(text: str) -> str:
+    """The beginning of a text, on one line.
+
+    >>> heading("to be,\\nor not " * 9)
+    'to be, or not to be, or not to be, or not to be, or not to be, or not to be, or ...'
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= HEADING else line[:HEADING].rsplit(" ", 1)[0] + " ..."
 
 
 def several(texts: Sequence[str]) -> str:

@@ -6,7 +6,8 @@ A word is right where it is right after every symbol.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, cycle
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,9 @@ from elman.lab.networks import CellOptions, Network, fit, name_of, spread
 from elman.nn.cells import Cell
 
 LONGEST = 10  # n of the words to learn from; twice as many symbols
-TESTED = (2, 4, 6, 8, 10, 15, 20, 30, 40, 60)
+TESTED = (2, 4, 6, 8, 10, 12, 15, 20, 30, 40)
 EACH = 20  # random words of each length
+BATCHES = 60  # that are read again and again
 Word = tuple[str, list[set[str]]]
 """Its symbols, and after each those that may come next ($ is the end)."""
 
@@ -31,7 +33,7 @@ class LanguageOptions(CellOptions):
 
     cells: tuple[Any, ...] = Field(("rnn", "rnn-relu", "lstm", "gru"), description="Cells to compare; repeat it.")
     hidden: int = Field(16, ge=2, le=1024, description="Units of the layer.")
-    updates: int = Field(600, ge=1, le=1_000_000, description="Of training, for each language.")
+    updates: int = Field(1200, ge=1, le=1_000_000, description="Of training, for each language.")
     states: int = Field(21, ge=1, le=10_000, description="Of the finite automaton that is shown beside the cells.")
 
 
@@ -160,10 +162,11 @@ def learn(cell: str | type[Cell], language: str, options: LanguageOptions) -> Le
         chance = np.random.default_rng(seed)
         network = Network(cell, len(symbols), options.hidden, len(symbols) + 1)
 
-        def batch(chance: np.random.Generator = chance) -> tuple[Tensor, ...]:
-            return encode([make(int(n), chance) for n in chance.integers(1, LONGEST + 1, size=16)], symbols)
-
-        fit(network, batch, legal_loss, options.updates, lr=1e-2)
+        batches = [
+            encode([make(int(n), chance) for n in chance.integers(1, LONGEST + 1, size=16)], symbols)
+            for _ in range(min(BATCHES, options.updates))
+        ]
+        fit(network, partial(next, cycle(batches)), legal_loss, options.updates, lr=1e-2)
         for n in TESTED:
             table[n].append(accuracy(network, *encode([make(n, chance) for _ in range(EACH)], symbols)))
         counter = counter or counting_unit(network, make(LONGEST, np.random.default_rng(0)), symbols)

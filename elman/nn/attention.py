@@ -24,6 +24,10 @@ from elman.nn.fast.shared import SharedLinear
 class Attention(nn.Module):
     """Weights over the places of a memory; a subclass says its equation in `keys` and `scores`.
 
+        a_j = exp(e_j) / Σ_k exp(e_k)
+
+    with e_j the score of place j. The context is c = Σ_j a_j m_j, with m_j what the memory holds at place j.
+
     >>> attention = AdditiveAttention(query_size=4, memory_size=6)
     >>> memory, padding = torch.randn(2, 5, 6), torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
     >>> weights = attention(torch.randn(2, 7, 4), attention.keys(memory), padding)

@@ -1,13 +1,6 @@
 """The decoder of a sequence-to-sequence network: a recurrent network that writes, attending to a memory.
 
-With s_t the state, x_t the embedded input, r_t the readout of step t and c(q) the context of a query q:
-
-    plain           s_t = f(x_t, s_t-1)              r_t = tanh(W s_t + b)
-    bahdanau        s_t = f([x_t; c_t], s_t-1)       r_t = tanh(W [s_t; c_t; x_t] + b),  c_t = c(s_t-1)
-    luong           s_t = f(x_t, s_t-1)              r_t = tanh(W [s_t; c_t] + b),       c_t = c(s_t)
-    luong-feeding   s_t = f([x_t; r_t-1], s_t-1)     r_t = tanh(W [s_t; c_t] + b),       c_t = c(s_t)
-
-Of a known target, "plain" and "luong" compute all steps at once.
+Its four kinds are the equations of `Decoder`. Of a known target, "plain" and "luong" compute all steps at once.
 """
 
 from dataclasses import dataclass
@@ -63,9 +56,15 @@ class DecoderState(NamedTuple):
 
 
 class Decoder(nn.Module):
-    """Embedded target tokens in, readouts for a softmax out: r = tanh(W [s; c; x] + b), as far as the kind has them.
+    """Embedded target tokens in, readouts for a softmax out; `kind` says which of these equations it computes.
 
-    s is the state after the step, c the context, x the embedded input (of "bahdanau" only).
+        plain           s_t = f(x_t, s_t-1)              r_t = tanh(W s_t + b)
+        bahdanau        s_t = f([x_t; c_t], s_t-1)       r_t = tanh(W [s_t; c_t; x_t] + b),  c_t = c(s_t-1)
+        luong           s_t = f(x_t, s_t-1)              r_t = tanh(W [s_t; c_t] + b),       c_t = c(s_t)
+        luong-feeding   s_t = f([x_t; r_t-1], s_t-1)     r_t = tanh(W [s_t; c_t] + b),       c_t = c(s_t)
+
+    s_t is the state after step t, f the recurrent layers, x_t the embedded input, r_t the readout, and c(q) the context
+    of a query q: the mean of the memory, weighted by the attention (Bahdanau et al. 2015; Luong et al. 2015).
 
     >>> from elman.nn.attention import DotAttention
     >>> decoder = Decoder("luong", "gru", 3, 4, 4, 6, attention=DotAttention(4, 4))

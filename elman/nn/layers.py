@@ -50,6 +50,11 @@ class _DropIn(nn.RNNBase):
 class RNN(_DropIn, nn.RNN):  # type: ignore[misc]
     """`torch.nn.RNN`: the simple recurrent network (`ElmanCell`), stacked, in one or two directions.
 
+        h_t = f(W_ih x_t + b_ih + W_hh h_t-1 + b_hh)
+
+    with f = tanh or relu. The input of each layer but the first is h_t of the layer below. With two directions the
+    second reads from the last step to the first with weights of its own, and the output is both side by side.
+
     >>> import torch
     >>> layer = RNN(3, 5, num_layers=2, nonlinearity="relu")
     >>> output, h = layer(torch.zeros(7, 2, 3))
@@ -60,6 +65,18 @@ class RNN(_DropIn, nn.RNN):  # type: ignore[misc]
 
 class LSTM(_DropIn, nn.LSTM):  # type: ignore[misc]
     """`torch.nn.LSTM`: long short-term memory (`LSTMCell`), stacked, in one or two directions.
+
+        i_t = σ(W_ii x_t + b_ii + W_hi h_t-1 + b_hi)
+        f_t = σ(W_if x_t + b_if + W_hf h_t-1 + b_hf)
+        g_t = tanh(W_ig x_t + b_ig + W_hg h_t-1 + b_hg)
+        o_t = σ(W_io x_t + b_io + W_ho h_t-1 + b_ho)
+        c_t = f_t * c_t-1 + i_t * g_t
+        h_t = o_t * tanh(c_t)
+
+    W_ii, W_if, W_ig, W_io are the blocks of `weight_ih_l0`, W_hi to W_ho those of `weight_hh_l0`, * is the product
+    element by element. With `proj_size`, h_t = W_hr (o_t * tanh(c_t)). The input of each layer but the first is h_t
+    of the layer below. With two directions the second reads from the last step to the first with weights of its own,
+    and the output is both side by side.
 
     >>> import torch
     >>> layer = LSTM(3, 5, batch_first=True, bidirectional=True, weight_dropout=0.2)
@@ -72,6 +89,16 @@ class LSTM(_DropIn, nn.LSTM):  # type: ignore[misc]
 
 class GRU(_DropIn, nn.GRU):  # type: ignore[misc]
     """`torch.nn.GRU`: the gated recurrent unit (`GRUCell`), stacked, in one or two directions.
+
+        r_t = σ(W_ir x_t + b_ir + W_hr h_t-1 + b_hr)
+        z_t = σ(W_iz x_t + b_iz + W_hz h_t-1 + b_hz)
+        n_t = tanh(W_in x_t + b_in + r_t * (W_hn h_t-1 + b_hn))
+        h_t = (1 - z_t) * n_t + z_t * h_t-1
+
+    W_ir, W_iz, W_in are the blocks of `weight_ih_l0`, W_hr, W_hz, W_hn those of `weight_hh_l0`, * is the product
+    element by element. The reset gate r stands after the product; before it, as published, it is in `ChoGRUCell`.
+    The input of each layer but the first is h_t of the layer below. With two directions the second reads from the
+    last step to the first with weights of its own, and the output is both side by side.
 
     >>> import torch
     >>> layer = GRU(3, 5, backend="cells")

@@ -30,7 +30,12 @@ class Pooling(nn.Module):
 
 
 class LastPooling(Pooling):
-    """The final hidden state of the last layer, both directions side by side."""
+    """The final hidden state of the last layer, both directions side by side.
+
+        s = [→h_T; ←h_1]
+
+    with →h of the direction that reads from the first step to the last, ←h of the other.
+    """
 
     def __init__(self, body: Recurrent) -> None:
         super().__init__(body)
@@ -43,7 +48,7 @@ class LastPooling(Pooling):
 
 
 class MeanPooling(Pooling):
-    """The mean of the outputs over the steps."""
+    """The mean of the outputs over the steps: s = 1/T Σ_t h_t."""
 
     def forward(self, output: PackedSequence, state: Hidden) -> Tensor:
         sequence = sequence_of_rows(output)
@@ -52,7 +57,7 @@ class MeanPooling(Pooling):
 
 
 class MaxPooling(Pooling):
-    """The maximum of each output over the steps."""
+    """The maximum of each output over the steps: s_k = max_t h_t,k."""
 
     def forward(self, output: PackedSequence, state: Hidden) -> Tensor:
         return _maxima(output.data, sequence_of_rows(output), output)

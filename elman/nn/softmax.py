@@ -184,6 +184,12 @@ class SampledSoftmax(ChunkedSoftmax):
 class AdaptiveSoftmax(nn.Module):
     """Frequent words in a short list, rare ones in clusters of ever smaller size (Grave et al., 2017).
 
+        p(w | h) = head(w | h)                          for a word w of the short list
+        p(w | h) = head(C | h) tail_C(w | P_C h)        for a word w of the cluster C
+
+    head is a softmax over the short list and the clusters, tail_C one over the words of a cluster, P_C a projection to
+    a smaller size.
+
     Ids must go from the most frequent word to the rarest. `cutoffs` are the first ids of the clusters; where
     none are given, the short list is a tenth of the vocabulary and the first cluster ends at a third.
 

@@ -19,7 +19,11 @@ BridgeKind = Literal["copy", "linear", "zero"]
 class Bridge(nn.Module):
     """From the encoder's last states to the decoder's first ones, layer by layer.
 
-    "copy" hands over the states of both directions side by side, "linear" tanh(W s + b) of them, "zero" nothing. A
+        copy      s_0 = [→h_S; ←h_1]
+        linear    s_0 = tanh(W [→h_S; ←h_1] + b)
+        zero      s_0 = 0
+
+    with →h_S and ←h_1 the last states of the two directions, of which there may be one only; an LSTM's c alike. A
     decoder with more layers than the encoder gets the topmost state for the others.
 
     >>> bridge = Bridge("linear", layers=2, directions=2, state_sizes=(3,), decoder_layers=1, decoder_sizes=(5,))
@@ -65,7 +69,11 @@ class Bridge(nn.Module):
 
 
 class TranslationNetwork(nn.Module):
-    """p(target | source), a token at a time.
+    """p(target | source), a token at a time (Sutskever et al., 2014; Bahdanau et al., 2015).
+
+        log p(y | x) = Σ_t log p(y_t | y_1 .. y_t-1, x),   p(y_t | y_1 .. y_t-1, x) = softmax(W r_t + b)
+
+    with r_t the readout of the decoder after y_t-1, which attends to the states of the encoder.
 
     `target` may be the same embedding as `source`, and the softmax may be tied to it.
     """

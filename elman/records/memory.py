@@ -1,10 +1,14 @@
 """Data in memory as rows: tuples, mappings, data frames, data sets, whatever can be gone through."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from elman.errors import UserError
 from elman.records.places import Place, RecordError
+from elman.records.tables import check_names
+
+HALF = re.compile("[\ud800-\udfff]")
 
 
 def read_items(data: Iterable[Any], name: str) -> Iterator[tuple[Place, Any]]:
@@ -21,19 +25,34 @@ def read_items(data: Iterable[Any], name: str) -> Iterator[tuple[Place, Any]]:
     if isinstance(data, Mapping):
         yield from read_items(_rows(data, name), name)
         return
-    if isinstance(data, (str, bytes)) or not isinstance(data, Iterable):
+    alone = isinstance(data, (str, bytes)) or getattr(data, "shape", None) == ()  # an array that is one number
+    if alone or not isinstance(data, Iterable):
         raise UserError(
             f"{name} is a {type(data).__name__}: give a list of records, a data frame, or the path of a file"
         )
-    items, names = iter(data), None
+    names = None
     if (rows := getattr(data, "itertuples", None)) is not None:  # pandas
         items, names = rows(index=False, name=None), [str(column) for column in data.columns]  # type: ignore[attr-defined]
+        check_names(name, names)
     elif (rows := getattr(data, "iter_rows", None)) is not None:  # polars
         items = rows(named=True)
+    else:
+        items = iter(data)
     for number, item in enumerate(items, 1):
         if names is not None:
             item = dict(zip(names, item, strict=True))
-        yield Place(name, number), dict(item) if isinstance(item, Mapping) else item
+        where = Place(name, number)
+        if _has_half_pair(item):
+            raise RecordError(where, "has half a surrogate pair, which is no character: mend it")
+        yield where, dict(item) if isinstance(item, Mapping) else item
+
+
+def _has_half_pair(item: Any) -> bool:
+    """Whether a text in an item cannot be written: Python lets a string hold half a character."""
+    if isinstance(item, str):
+        return not item.isascii() and HALF.search(item) is not None
+    parts = item.values() if isinstance(item, Mapping) else item if isinstance(item, (list, tuple)) else ()
+    return any(map(_has_half_pair, parts))
 
 
 def _rows(columns: Mapping[Any, Any], name: str) -> list[dict[str, Any]]:
@@ -57,6 +76,7 @@ def parts_of(where: Place, item: Any, parts: tuple[str, str]) -> tuple[Any, Any]
     Traceback (most recent call last):
     elman.records.places.RecordError: record 1 of train is no (text, label): give one, or a mapping with these fields
     """
+    item = item.tolist() if hasattr(item, "tolist") else item  # a row of an array
     if not isinstance(item, (tuple, list)) or len(item) != 2:
         raise RecordError(where, f"is no ({', '.join(parts)}): give one, or a mapping with these fields")
     return item[0], item[1]

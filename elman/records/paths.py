@@ -27,6 +27,8 @@ def named(paths: Paths) -> list[Path]:
     for name in [paths] if isinstance(paths, (str, Path)) else paths:
         path = Path(name)
         with reading(path):
+            if path == STANDARD_INPUT and str(name) != str(STANDARD_INPUT):
+                path = path.absolute()  # ./- is a file of that name
             if path == STANDARD_INPUT or path.exists():
                 places.append(path)
             elif not has_magic(str(name)):

@@ -1,34 +1,49 @@
 """Numbers over time, from tables: one series or several, with or without a column of times."""
 
-import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from elman.errors import UserError, nearest
+from elman.records.cells import LARGEST, check_steps, may_be_number, number_of, with_point
 from elman.records.decoding import check_encoding
 from elman.records.lines import FAIL, BadLines, read_lines
 from elman.records.memory import read_items
 from elman.records.paths import Paths, expand
 from elman.records.places import Place, RecordError
 from elman.records.reader import Files
-from elman.records.tables import Row, read_rows, table_format
+from elman.records.tables import SNIFFED, Row, check_names, delimiter_of, is_missing, read_rows, table_format
 
 Floats = NDArray[np.float64]
 Rows = list[tuple[Place, dict[str, Any]]]
 Missing = Literal["refuse", "previous", "interpolate"]
 TIMES = ("time", "date", "datetime", "timestamp", "ds", "step", "year", "month", "week", "day", "hour", "quarter")
-NOTHING = ("", "na", "n/a", "nan", "null", "none", ".", "?", "-")
-LARGEST = 1e100  # a sum of squares of larger ones may be no number
-UNEVEN = 0.1  # of the usual step: months and leap years are as even as a calendar gets, missing rows are not
+TARGET_OPTION = "-s data.target=NAME (elman predict: --column NAME)"
+
+
+class SeriesColumns(NamedTuple):
+    """Which columns of a table are what, by their names; `named` where they have names, and not their numbers alone."""
+
+    target: tuple[str, ...] = ()
+    covariates: tuple[str, ...] = ()
+    time: str | None = None
+    key: str | None = None
+    label: str | None = None
+    left_out: tuple[str, ...] = ()
+    """Those of text, where what is forecast was found and not told."""
+    named: bool = True
+
+    def kept(self, *, time: bool) -> dict[str, Any]:
+        """What other tables are read by: these names, that of the time where it was told; nothing without names."""
+        names = {"target": self.target, "covariates": self.covariates, "key": self.key, "label": self.label}
+        return (names | ({"time": self.time} if time else {})) if self.named and self.target else {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +55,8 @@ class Series:
     """T x C."""
     covariates: Floats
     """T x K."""
-    columns: tuple[str, ...] = ()
-    """The names of what is to be forecast, where they have names."""
+    columns: SeriesColumns = field(default_factory=SeriesColumns)
+    """Those of the table that it comes from."""
     label: float | None = None
     where: Place | None = None
 
@@ -54,14 +69,21 @@ class Series:
         """
         try:
             table = np.asarray(numbers, np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise UserError("a series is a list of numbers: give each step as a number, or as a row of them") from None
         if table.ndim == 0:
             raise UserError("a series is a list of numbers, at least one: give each step as one, or as a row of them")
         table = table[:, None] if table.ndim == 1 else table
-        if not table.size or table.shape[1:] != (width,) or not (np.abs(table) < LARGEST).all():
+        if not table.size or table.shape[1:] != (width,):
             shape = " x ".join(map(str, table.shape))
             raise UserError(f"a series is rows of {width} finite numbers each, at least one: give such, not {shape}")
+        wrong = ~(np.abs(table) < LARGEST)
+        if wrong.any():
+            step = int(wrong.any(axis=1).argmax())
+            value = table[step][wrong[step]][0]
+            raise UserError(
+                f"a series is finite numbers, and step {step + 1} of {len(table)} is {value:g}: put one there"
+            )
         return cls("", table[:, :channels], table[:, channels:])
 
     def __len__(self) -> int:
@@ -101,6 +123,7 @@ class SeriesReader:
     ) -> None:
         self.target, self.time, self.key, self.covariates = tuple(target), time, key, tuple(covariates)
         self.label, self.missing, self.uneven, self.encoding = label, missing, uneven, check_encoding(encoding)
+        self.option = TARGET_OPTION
 
     def files(self, paths: Paths) -> Files[Series]:
         """The series of some tables."""
@@ -108,9 +131,22 @@ class SeriesReader:
         return Files(places, "csv", "series", partial(self._read, places))
 
     def _read(self, paths: list[Path], bad: BadLines) -> Iterator[Series]:
+        reader, names = self, set[str]()
         for path in paths:
-            rows = read_rows(path, read_lines(path, self.encoding, bad), table_format(path) or "csv", bad)
-            yield from self._series(_with_names(rows), str(path), self.label)
+            lines = read_lines(path, self.encoding, bad)
+            rows = _rows(path, lines, table_format(path) or "csv", bad)
+            for one in reader._series(rows, str(path), reader.label):
+                reader = reader._knowing(one.columns)  # other files are read by the names of the first
+                name = one.name or Path(path.name.removesuffix(".gz")).stem
+                others = (f"{name} ({number})" for number in range(2, len(names) + 3))
+                name = next(other for other in chain([name], others) if other not in names)
+                names.add(name)
+                yield replace(one, name=name)
+
+    def _knowing(self, columns: SeriesColumns) -> "SeriesReader":
+        reader = copy(self)
+        reader.__dict__ |= columns.kept(time=self.time is not None)
+        return reader
 
     def lines(
         self,
@@ -123,15 +159,17 @@ class SeriesReader:
         live: bool = False,
     ) -> Iterator[Series]:
         """The series in the lines of a table, which are known when the last line is; `column` is another target."""
-        kind: Any = format or table_format(where) or "csv"
+        if bad.skips:
+            raise UserError("a row of a series cannot be left out, as all after it would move: leave --on-error out")
         reader = copy(self)
+        reader.option = "--column NAME" if len(self.target) < 2 else "its own name in the table"
         if column is not None:
             reader.target = (str(column),)
-        return reader._series(_with_names(read_rows(where, lines, kind, bad)), str(where))
+        return reader._series(_rows(where, lines, format or table_format(where) or "csv", bad), str(where))
 
     def objects(self, data: Iterable[Any], name: str = "train") -> Iterator[Series]:
         """The series of data in memory: a data frame, mappings, numbers, or rows of numbers."""
-        return self._series(((where, _row(item)) for where, item in read_items(data, name)), name, self.label)
+        return self._series(_items(data, self.time, name), name, self.label)
 
     def given(self, data: Any, channels: int, width: int) -> tuple[list[Series], bool]:
         """What a forecast is asked for: a series as numbers or as a `Series`; or several, as is then said, in a list
@@ -140,8 +178,9 @@ class SeriesReader:
         if isinstance(first, Series):
             return (data, True) if isinstance(data, list) else ([data], False)
         if isinstance(first, dict) or hasattr(data, "columns"):
-            rows = ((where, _row(item)) for where, item in read_items(data, "the data"))
-            return list(self._series(rows, "the data")), True
+            reader = copy(self)
+            reader.option = "its own name, or give its numbers alone"
+            return list(reader._series(_items(data, self.time, "the data"), "the data")), True
         return [Series.of(data, channels, width)], False
 
     def _series(
@@ -151,45 +190,60 @@ class SeriesReader:
         first = next(rows, None)
         if first is None:
             raise UserError(f"{source} holds no rows: give a heading and at least two")
-        named = partial(_column_named, heading=list(first[1]), source=source)
-        key, labels = named(self.key), named(label)
-        time = named(self.time) or next((name for name in first[1] if name.lower() in TIMES), None)
-        beside = tuple(str(named(name)) for name in self.covariates)
-        others = {time, key, self.label, labels, *beside}
-        target = tuple(str(named(name)) for name in self.target) or tuple(
-            name for name, value in first[1].items() if name not in others and _may_be_number(value)
-        )
-        if not target:
-            raise UserError(
-                f"{source} has no column of numbers: name one with -s data.target=NAME (elman predict: --column NAME)"
-            )
+        columns = self._columns(first[1], source, label)
         groups: dict[str, Rows] = {}
         for where, row in chain([first], rows):
-            groups.setdefault("" if key is None else str(row.get(key)), []).append((where, row))
+            name = "" if columns.key is None else row.get(columns.key)
+            if columns.key is not None and (is_missing(name) or not str(name).strip()):
+                raise RecordError(where, f"has no {columns.key!r}, which tells series apart: write it in every row")
+            groups.setdefault(str(name), []).append((where, row))
         for name, group in groups.items():
-            yield self._one(name, group, target, beside, time, labels)
+            yield self._one(name, group, columns)
 
-    def _one(
-        self,
-        name: str,
-        rows: Rows,
-        target: tuple[str, ...],
-        beside: tuple[str, ...],
-        time: str | None,
-        labels: str | None,
-    ) -> Series:
+    def _columns(self, first: dict[str, Any], source: str, label: str | None) -> SeriesColumns:
+        """Which columns are what, as told, else as the first row shows."""
+        heading, told = list(first), [*self.target, *self.covariates]
+        if _is_numbered(heading) and len(heading) == len(told) and not {*told} & {*heading} and not (self.key or label):
+            count = len(self.target)  # a table without names, of as many columns: they are those, in this order
+            return SeriesColumns(tuple(heading[:count]), tuple(heading[count:]), named=False)
+        named = partial(_column_named, heading=heading, source=source)
+        key, labels = named(self.key), named(label)
+        beside = tuple(str(named(name)) for name in self.covariates)
+        target = tuple(str(named(name, option=self.option)) for name in self.target)
+        others = {key, labels or _found(self.label, heading), *beside}
+        time = named(self.time) or next(
+            (name for name in heading if name.lower() in TIMES and name not in {*target, *others}), None
+        )
+        free = [name for name in heading if name not in others and name != time]
+        left_out = () if target else tuple(name for name in free if not may_be_number(first[name]))
+        target = target or tuple(name for name in free if name not in left_out)
+        if not target:
+            raise UserError(f"{source} has no column of numbers: name one with {TARGET_OPTION}")
+        roles = [name for name in (*target, *beside, time, key, labels) if name is not None]
+        if (twice := next((name for name in roles if roles.count(name) > 1), None)) is not None:
+            raise UserError(
+                f"{source}: the column {twice!r} is two things at once (data.target, data.covariates, data.time, "
+                "data.key, data.label): name another for one of them"
+            )
+        named_ones = not _is_numbered([name for name in heading if name != time])
+        return SeriesColumns(target, beside, time, key, labels, left_out, named_ones)
+
+    def _one(self, name: str, rows: Rows, columns: SeriesColumns) -> Series:
         where = rows[0][0]
-        if time is not None and not self.uneven:
-            _check_steps([str(row.get(time)) for _, row in rows], rows, name)
-        label = None if labels is None else _number(where, labels, rows[0][1].get(labels))
-        if label is not None and np.isnan(label):
-            raise RecordError(where, f"has no {labels!r}: give each series a number")
-        columns = [self._column(column, rows) for column in (*target, *beside)]
-        table = np.stack(columns, axis=1)
-        return Series(name, table[:, : len(target)], table[:, len(target) :], target, label, where)
+        if columns.time is not None and not self.uneven:
+            check_steps([str(row.get(columns.time)) for _, row in rows], [place for place, _ in rows], name)
+        label = None
+        if (labels := columns.label) is not None:
+            numbers = (number_of(place, labels, row.get(labels)) for place, row in rows)
+            label = next((number for number in numbers if not np.isnan(number)), None)
+            if label is None:
+                raise RecordError(where, f"has no {labels!r}, nor has another row of its series: give each a number")
+        table = np.stack([self._column(column, rows) for column in (*columns.target, *columns.covariates)], axis=1)
+        channels = len(columns.target)
+        return Series(name, table[:, :channels], table[:, channels:], columns, label, where)
 
     def _column(self, name: str, rows: Rows) -> Floats:
-        numbers = np.array([_number(where, name, row.get(name)) for where, row in rows])
+        numbers = np.array([number_of(where, name, row.get(name)) for where, row in rows])
         gaps = np.isnan(numbers)
         if not gaps.any():
             return numbers
@@ -209,16 +263,39 @@ class SeriesReader:
         return np.asarray(numbers[known[np.maximum(before, 0)]])
 
 
-def _column_named(name: str | None, heading: Sequence[str], source: str) -> str | None:
-    """The column of that name, or of that number."""
+def _column_named(name: str | None, heading: Sequence[str], source: str, option: str = "") -> str | None:
+    """The column of that name, or of that number; `option` is how another is named."""
+    if name is None:
+        return None
+    found = _found(name, heading)
+    if found is None:
+        another = f"; name the one that is meant: {option}" if option else ""
+        raise UserError(f"{source} has no column {name!r}: {nearest(name, heading)}{another}")
+    return found
+
+
+def _found(name: str | None, heading: Sequence[str]) -> str | None:
+    """The column of that name, or of that number, where there is one."""
     if name is None or name in heading:
         return name
-    if name.isdecimal() and 1 <= int(name) <= len(heading):
-        return heading[int(name) - 1]
-    raise UserError(f"{source} has no column {name!r}: {nearest(name, heading)}")
+    place = int(name) if name.isascii() and name.isdecimal() and len(name) < 10 else 0
+    return heading[place - 1] if 1 <= place <= len(heading) else None
 
 
-def _with_names(rows: Iterator[tuple[Place, Row]]) -> Iterator[tuple[Place, dict[str, Any]]]:
+def _is_numbered(heading: Sequence[str]) -> bool:
+    """Whether columns have their numbers for names, since they have none of their own."""
+    return list(heading) == [str(number) for number in range(1, len(heading) + 1)]
+
+
+def _rows(path: Path, lines: Iterable[str], format: Any, bad: BadLines) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """The rows of a table by the names of their columns; between columns without commas, these are decimal ones."""
+    lines = iter(lines)
+    head = list(islice(lines, SNIFFED))
+    commas = format == "tsv" or (format == "csv" and delimiter_of(head) != ",")
+    return _with_names(read_rows(path, chain(head, lines), format, bad), commas)
+
+
+def _with_names(rows: Iterator[tuple[Place, Row]], commas: bool) -> Iterator[tuple[Place, dict[str, Any]]]:
     """The rows of a table as mappings, by the names in its heading; those of objects as they are.
 
     In a table of one column an empty line is a step that is missing, and not nothing, as it is in other tables.
@@ -231,95 +308,32 @@ def _with_names(rows: Iterator[tuple[Place, Row]]) -> Iterator[tuple[Place, dict
         last = where.line
         if isinstance(row, dict):
             yield where, row
-        elif heading is None:
-            heading = [cell.strip() for cell in row]
-            if all(_may_be_number(cell) for cell in heading):  # a table of numbers alone
-                heading = [str(number) for number in range(1, len(row) + 1)]
-                yield where, dict(zip(heading, row, strict=True))
-        else:
-            yield where, dict(zip(heading, row, strict=True))
+            continue
+        row = [with_point(cell) for cell in row] if commas else row
+        if heading is None:
+            numbers = [str(number) for number in range(1, len(row) + 1)]
+            if not all(map(may_be_number, row)):
+                heading = [cell.strip() or number for cell, number in zip(row, numbers, strict=True)]
+                check_names(str(where), heading)
+                continue
+            heading = numbers  # a table of numbers alone
+        yield where, dict(zip(heading, row, strict=True))
+
+
+def _items(data: Any, time: str | None, name: str) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """The rows of data in memory; times that are the index of a data frame are a column of it."""
+    index = getattr(data, "index", None)
+    if type(index).__name__ in ("DatetimeIndex", "PeriodIndex"):  # pandas'
+        data = data if hasattr(data, "columns") else data.to_frame("1" if data.name is None else data.name)
+        known = {str(column) for column in data.columns}
+        if time not in known and not {column.lower() for column in known} & {*TIMES}:
+            data = data.reset_index(names="time" if time is None else time)
+    return ((where, _row(item)) for where, item in read_items(data, name))
 
 
 def _row(item: Any) -> dict[str, Any]:
     """A row of data in memory by the names of its columns, or by their numbers where they have none."""
     if isinstance(item, dict):
-        return item
+        return {str(name): cell for name, cell in item.items()}
     cells = item if isinstance(item, list | tuple | np.ndarray) else [item]
     return {str(number): cell for number, cell in enumerate(cells, 1)}
-
-
-def _may_be_number(value: Any) -> bool:
-    try:
-        _number(None, "", value)
-    except UserError:
-        return False
-    return True
-
-
-def _number(where: Place | None, name: str, value: Any) -> float:
-    """The number in a cell; NaN where there is none."""
-    if value is None or (isinstance(value, str) and value.strip().lower() in NOTHING):
-        return float("nan")
-    try:
-        number = float(value)
-    except (TypeError, ValueError, RuntimeError):  # the last one is what a tensor of several numbers says
-        number = float("inf")
-    except OverflowError:  # an integer of hundreds of digits
-        number = LARGEST
-    if abs(number) >= LARGEST:
-        what = "no number" if np.isinf(number) else "too large a number"
-        raise RecordError(
-            where or Place("the table", 1),
-            f"has {reprlib.repr(value)} in the column {name!r}, which is {what}: mend it, or name other columns with "
-            "-s data.target=NAME (elman predict: --column NAME)",
-        )
-    return number
-
-
-def _check_steps(times: Sequence[str], rows: Rows, name: str) -> None:
-    """Refuse times that do not rise in even steps: a network counts steps, not days."""
-    moments = [_moment(text) for text in times]
-    of = f" of {name!r}" if name else ""
-    if all(moment is None for moment in moments):
-        return  # names of times, such as Q1: their order is that of the rows
-    for moment, text, (place, _) in zip(moments, times, rows, strict=True):
-        if moment is None:
-            raise RecordError(
-                place,
-                f"has {text!r} where the others{of} have a time: mend it, or say -s data.uneven=true to count rows "
-                "(elman predict: --uneven)",
-            )
-    steps = np.diff(np.array(moments, np.float64))
-    if not len(steps):
-        return
-    usual = float(np.median(steps))
-    odd = np.abs(steps - usual) > max(UNEVEN * abs(usual), 1e-9)
-    if usual <= 0 or odd.any():
-        raise RecordError(
-            rows[1 + int(odd.argmax())][0],
-            f"does not follow the row before it{of} in the usual step: sort and fill the rows, say "
-            "-s data.uneven=true (elman predict: --uneven) to count rows and not time, or name the column that tells "
-            "several series apart with -s data.key=NAME (elman predict: give a file for each)",
-        )
-
-
-def _moment(text: str) -> float | None:
-    """A time as a number; None for one that cannot be read.
-
-    >>> _moment("1958.5"), _moment("1970-01-02"), _moment("19700102"), _moment("Q1")
-    (1958.5, 1.0, 1.0, None)
-    """
-    text = text.strip()
-    for read in (_days, float) if len(text) == 8 else (float, _days):
-        try:
-            moment = read(text)
-        except (ValueError, OverflowError):
-            continue
-        return moment if np.isfinite(moment) else None
-    return None
-
-
-def _days(text: str) -> float:
-    """Days since 1970; a time of no zone is one of UTC, in which every day has 24 hours."""
-    moment = datetime.fromisoformat(text)
-    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp() / 86_400

@@ -8,7 +8,8 @@ json    one array of objects, or an object a line
 
 import csv
 import json
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
@@ -173,6 +174,17 @@ def _half_pair(value: object) -> int | None:
     return None
 
 
+def check_names(where: Place | str, names: Sequence[str]) -> None:
+    """Refuse two columns of one name, of which one would be read for the other.
+
+    >>> check_names("a.csv:1", ["x", "y", "x"])
+    Traceback (most recent call last):
+    elman.errors.UserError: a.csv:1 has two columns called 'x': give one of them another name
+    """
+    if (twice := next((name for name, count in Counter(names).items() if count > 1), None)) is not None:
+        raise UserError(f"{where} has two columns called {twice!r}: give one of them another name")
+
+
 def column_index(where: Place, row: list[str], column: str | int) -> int:
     """Where in the first row of a table a column stands, given by its name or by its number from 1.
 
@@ -182,6 +194,8 @@ def column_index(where: Place, row: list[str], column: str | int) -> int:
     if isinstance(column, str):
         if column not in row:
             raise RecordError(where, f"has no column called {column!r}: {nearest(column, row)}")
+        if row.count(column) > 1:
+            raise RecordError(where, f"has two columns called {column!r}: give one of them another name")
         return row.index(column)
     if not 1 <= column <= len(row):
         raise RecordError(where, f"has {len(row)} columns, so there is no column {column}: count from 1")

@@ -1,5 +1,6 @@
 """A forecaster, compiled: windows of numbers to what comes after them, with no PyTorch call inside."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,9 @@ from elman.runtime.encoder import Encoder
 from elman.runtime.layers import Layers
 from elman.runtime.quantise import Arrays, dequantise
 from elman.runtime.weights import Float, Shapes
+
+EXACT = 17  # digits tell any two numbers apart
+LEAST = 1e-300  # keeps zeros from being divided by
 
 
 @dataclass(frozen=True)
@@ -39,12 +43,24 @@ class Forecast:
         """A line a step, between tabs: the name of the series, the step, the means, then quantile by quantile."""
         name = [self.name] if self.name else []
         for step, row in enumerate(np.concatenate([self.mean, *self.quantiles.values()], axis=1).tolist(), 1):
-            yield "\t".join([*name, str(step), *(f"{value:.6g}" for value in row)])
+            yield "\t".join([*name, str(step), *(f"{value:.{self._digits(6)}g}" for value in row)])
 
     def to_dict(self) -> dict[str, Any]:
         """As one line of JSON has it."""
-        quantiles = {str(share): values.round(6).tolist() for share, values in self.quantiles.items()}
-        return {"series": self.name, "mean": self.mean.round(6).tolist(), "quantiles": quantiles}
+        digits = self._digits(9)
+
+        def rounded(values: NDArray[Any]) -> list[list[float]]:
+            return [[float(f"{value:.{digits}g}") for value in row] for row in values.tolist()]
+
+        quantiles = {str(share): rounded(values) for share, values in self.quantiles.items()}
+        return {"series": self.name, "mean": rounded(self.mean), "quantiles": quantiles}
+
+    def _digits(self, least: int) -> int:
+        """Of each number, so that what differs between them can be read, however large it is that they share."""
+        values = np.concatenate([self.mean, *self.quantiles.values()])  # (1+Q)*h x C
+        size, spread = np.abs(values).max(axis=0), np.ptp(values, axis=0)
+        shared = np.log10(np.maximum(size / np.where(spread > 0, spread, size + LEAST), 1.0)).max()
+        return min(least + math.ceil(float(shared)), EXACT)
 
 
 class CompiledForecaster:

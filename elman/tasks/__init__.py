@@ -1,8 +1,9 @@
 """Tasks: each binds text, network, training and search into one thing that a user wants."""
 
-from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sized
 from copy import copy
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -132,7 +133,7 @@ def fit(
     named = {split: full_names(names) for split, names in files.items()}
     given = apply_overrides(apply_overrides({}, settings), {"data": named} if named else {})
     if start is not None:
-        given = _started(chosen, start, given)
+        given = _started(chosen, start, recipe, given)
     saved = saved_recipe(Path(out), chosen.Recipe) if resume and recipe is None else None
     if resume and saved is None and recipe is None and not given:
         raise UserError(f"there is no run to resume in {out}")
@@ -151,13 +152,19 @@ def fit(
     return model
 
 
-def _started(task: Task[Any, Any], start: Path | str, given: dict[str, Any]) -> dict[str, Any]:
+def _started(
+    task: Task[Any, Any], start: Path | str, recipe: Path | str | None, given: dict[str, Any]
+) -> dict[str, Any]:
     """The settings with the network and the text of the model that a run starts from, where they do not say others."""
+    from elman.tasks.recipes import find_recipe
+
     if not isinstance(start, Path | str):
         what = "a model itself: save it with model.save(folder), and" if isinstance(start, Model) else "no folder:"
         raise UserError(f"start is {what} give the folder of a trained model")
     trained = read_config(Path(start), Config, task.name).recipe
     own: dict[str, Any] = {section: trained[section] for section in ("model", "text") if section in trained}
+    known, told = trained.get("data", {}), read_toml(find_recipe(recipe)).get("data", {}) if recipe is not None else {}
+    own["data"] = {key: known[key] for key in task.inherited if key in known and key not in told}
     return apply_overrides(apply_overrides(own, given), {"train.start": str(Path(start).absolute())})
 
 
@@ -173,8 +180,18 @@ def _sorted_out(given: dict[str, Given]) -> tuple[dict[str, list[str]], dict[str
         elif isinstance(data, list | tuple) and are_names(data):
             files[split] = list(map(str, data))
         else:
-            memory[split] = Source(objects=data, name=split)
+            memory[split] = Source(objects=_not_empty(data, split), name=split)
     return files, memory
+
+
+def _not_empty(data: Iterable[Any], name: str) -> Iterable[Any]:
+    """Data in memory, of which there must be some: an iterator that was gone through before has none left."""
+    nothing = object()
+    first = next(data, nothing) if isinstance(data, Iterator) else None
+    countable = isinstance(data, Sized) and getattr(data, "shape", None) != ()  # an array may be one number
+    if first is nothing or (countable and not len(data)):  # type: ignore[arg-type]
+        raise UserError(f"{name} is empty: give at least one record")
+    return chain([first], data) if isinstance(data, Iterator) else data
 
 
 @overload
@@ -231,6 +248,8 @@ def evaluate(
     model = load(model) if isinstance(model, Path | str) else model
     task = TASKS[task_of(model)]
     files, memory = _sorted_out({"data": data})
+    if not files and not memory:
+        raise UserError("data is empty: give at least one record, or the name of a file")
     given = {str(Path(name)): name for name in files.get("data", [])}
     sets = task.sets([Path(name) for name in given])
     sources = {**{given.get(name, name): Source(paths) for name, paths in sets.items()}, **memory}

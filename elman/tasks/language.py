@@ -34,6 +34,7 @@ from elman.records.memory import read_items
 from elman.records.places import Place, RecordError
 from elman.records.records import Part, Record, RecordFiles
 from elman.records.running_text import TextFiles
+from elman.records.tables import text_of
 from elman.runtime import Engine, LanguageParts
 from elman.runtime.quantise import Arrays
 from elman.runtime.weights import Shapes
@@ -826,6 +827,8 @@ def _on_disk(source: Source, data: DataSettings) -> Sequence[Path]:
         texts = [_text(where, row.get(data.text_column or "text")) for where, row in rows]
         path, text = folder / f"{source.name}.txt", "".join(text.removesuffix("\n") + "\n" for text in texts)
     else:
+        for where, row in rows:
+            text_of(where, row.get(data.text_column or "text", ""), data.text_column or "text")  # told of by its place
         path, text = folder / f"{source.name}.jsonl", "".join(json.dumps(row) + "\n" for _, row in rows)
     path.write_text(text, encoding=data.encoding)
     return [path]

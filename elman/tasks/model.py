@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from html import escape
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar, cast, get_args
 
 import numpy as np
@@ -50,6 +51,9 @@ class _Made(NamedTuple, Generic[R]):
 
 def _versions(parameters: "list[nn.Parameter]") -> list[tuple[int, int]]:
     return [(parameter._version, parameter.data_ptr()) for parameter in parameters]
+
+
+_building = Lock()
 
 
 class Model(Generic[C, V, N, R]):
@@ -188,6 +192,13 @@ class Model(Generic[C, V, N, R]):
     def network(self) -> N:
         """The network as PyTorch has it."""
         if self._network is None:
+            with _building:  # by one thread, while others wait
+                self._build()
+        assert self._network is not None
+        return self._network
+
+    def _build(self) -> None:
+        if self._network is None:
             import torch
 
             assert self._arrays is not None
@@ -202,7 +213,6 @@ class Model(Generic[C, V, N, R]):
             if self._made is not None:  # of the same weights, which may change from here on
                 parameters = list(network.parameters())
                 self._made = _Made(parameters, _versions(parameters), self._made.runtime)
-        return self._network
 
     @contextmanager
     def evaluating(self) -> Iterator[N]:

@@ -16,7 +16,9 @@ from elman.records.lines import BadLines, StreamLines, read_lines
 from elman.records.paths import expand, standard_input
 from elman.records.places import Place
 
-LOOKS_LIKE_A_FILE = re.compile(r"\S*[/\\]\S*|\S+\.(csv|tsv|txt|jsonl?|ndjson|conllu?|gz|md)")
+ENDINGS = "csv|tsv|txt|jsonl?|ndjson|conllu?|gz|zip|md|html?|xml|xlsx?|parquet|pdf|docx?"
+LOOKS_LIKE_A_FILE = re.compile(rf"\S*[/\\]\S*|\S+\.({ENDINGS})", re.IGNORECASE)
+BY_A_PIPE = "(a text with such a name is given by a pipe)"
 
 
 @dataclass(frozen=True)
@@ -109,10 +111,12 @@ def inputs(given: Sequence[str], encoding: str, say: Callable[[str], None] = lam
         elif not name.strip():
             raise UserError(f"text {number} of {len(given)} is empty: give it at least one character")
         elif _is_file(name) or (glob.has_magic(name) and " " not in name):
+            if not _is_file(name) and not glob.glob(name, recursive=True):  # noqa: PTH207 (it may begin anywhere)
+                raise UserError(f"no file matches {name}: check the pattern {BY_A_PIPE}")
             for path in expand(name) if not Path(name).is_dir() else _texts_in(Path(name), encoding, say):
                 yield Input(path, partial(read_lines, path, encoding, option="--encoding "), path)
         elif LOOKS_LIKE_A_FILE.fullmatch(name):
-            raise UserError(f"no such file: {name}; check the name (a text with such a name is given by a pipe)")
+            raise UserError(f"no such file: {name}; check the name {BY_A_PIPE}")
         else:
             yield Input(Path("the text"), partial(_itself, name))
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from elman.runtime.layers import Layers
 from elman.train.recipe import BatchSection, Section
@@ -13,6 +13,18 @@ if TYPE_CHECKING:
 Cell = Literal["rnn", "elman", "lstm", "gru", "gru-cho", "mut1", "mut2", "mut3"]
 Name = Annotated[str, Field(coerce_numbers_to_str=True)]
 """A column of a table or a field of an object: its name, or its number from 1."""
+Names = Annotated[tuple[Name, ...], BeforeValidator(lambda one: one if isinstance(one, list | tuple) else (one,))]
+"""Several of them; one may stand for itself."""
+
+
+def _rising(shares: tuple[float, ...]) -> tuple[float, ...]:
+    if not all(0 < share < 1 for share in shares) or list(shares) != sorted(set(shares)):
+        raise ValueError("should be rising numbers between 0 and 1")
+    return shares
+
+
+Shares = Annotated[tuple[float, ...], AfterValidator(_rising)]
+"""Of a distribution: its quantiles."""
 
 
 class DataSection(Section):

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from elman.baselines.series import series_baselines
 from elman.batches.numbers import Frame, Windows, hold_out_ends
 from elman.draw.forecast import draw_forecast, shown_forecast
-from elman.errors import UserError
 from elman.metrics.forecast import forecast_scores
 from elman.metrics.metric import Metric
 from elman.records.series import Missing, Series, SeriesReader
@@ -27,7 +26,7 @@ from elman.runtime.weights import Shapes
 from elman.tasks.folder import Config
 from elman.tasks.model import Model
 from elman.tasks.predict import PredictOptions, read_texts
-from elman.tasks.sections import Cell, DataSection, LayersSection, Name, SizeSection
+from elman.tasks.sections import Cell, DataSection, LayersSection, Name, Names, Shares, SizeSection
 from elman.tasks.task import Data, Say, Score, Task, Training, hold_out
 from elman.train.recipe import Section, TrainSettings, parse
 
@@ -51,22 +50,15 @@ class GapSettings(Section):
 class DataSettings(GapSettings, DataSection):
     """Where the series come from, and what of them is forecast."""
 
-    target: tuple[Name, ...] = Field((), description="columns to forecast; every other one of numbers if not given")
-    time: str | None = Field(None, coerce_numbers_to_str=True, description="the column of times; found by its name")
-    key: str | None = Field(None, coerce_numbers_to_str=True, description="the column that tells series apart")
-    covariates: tuple[Name, ...] = Field((), description="columns that are looked at and not forecast")
-    label: str | None = Field(
-        None, coerce_numbers_to_str=True, description="a column with one number a series, predicted in place of steps"
-    )
+    target: Names = Field((), description="columns to forecast; every other one of numbers if not given")
+    time: Name | None = Field(None, description="the column of times; found by its name")
+    key: Name | None = Field(None, description="the column that tells series apart")
+    covariates: Names = Field((), description="columns that are looked at and not forecast")
+    label: Name | None = Field(None, description="a column with one number a series, predicted in place of steps")
     horizon: int = Field(12, ge=1, description="steps ahead")
     context: int = Field(0, ge=0, description="steps that a forecast looks back; 0 is two seasons or three horizons")
     season: int = Field(0, ge=0, description="steps of a season; 0 is found in the data, 1 is none")
     test_fraction: float = Field(0.1, ge=0, lt=1, description="the last part of each series, where test is not given")
-
-    @field_validator("target", "covariates", mode="before")
-    @classmethod
-    def _one_column_or_several(cls, value: object) -> object:
-        return value if isinstance(value, list | tuple) else (value,)
 
 
 class ModelSettings(LayersSection):
@@ -74,16 +66,9 @@ class ModelSettings(LayersSection):
 
     cell: Cell = "gru"
     hidden: int = Field(32, ge=1)
-    quantiles: tuple[float, ...] = Field((0.1, 0.9), description="beside the mean; the outermost make the interval")
+    quantiles: Shares = Field((0.1, 0.9), description="beside the mean; the outermost make the interval")
     linear: bool = Field(True, description="a linear function of the window is added")
     output_dropout: float = Field(0.1, ge=0, lt=1, description="of the last hidden state")
-
-    @field_validator("quantiles")
-    @classmethod
-    def _shares(cls, value: tuple[float, ...]) -> tuple[float, ...]:
-        if not all(0 < share < 1 for share in value) or list(value) != sorted(set(value)):
-            raise ValueError("model.quantiles are rising numbers between 0 and 1")
-        return value
 
 
 class SeriesRecipe(Section):
@@ -107,10 +92,8 @@ class ForecasterConfig(Config):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Of the network: the mean and quantiles that it gives; the steps that its linear part reads and gives."""
-        frame, linear = self.frame, self.model.linear and self.frame.label is None
-        outputs = frame.numbers * (1 + len(self.model.quantiles))
-        return {"outputs": outputs, "skipped": frame.context if linear else 0, "steps": frame.horizon}
+        """Of the network's parts."""
+        return self.frame.sizes(len(self.model.quantiles), self.model.linear)
 
 
 class Forecaster(Model[ForecasterConfig, None, Any, CompiledForecaster]):
@@ -140,14 +123,9 @@ class Forecaster(Model[ForecasterConfig, None, Any, CompiledForecaster]):
 
     def read(self, lines: Iterable[str], options: PredictOptions) -> Iterator[Series]:
         told = parse(GapSettings, options.asked, where="the options").model_dump(include=set(options.asked))
-        frame = self.config.frame
         for series in read_texts(SeriesTask().reader(self._data().model_copy(update=told)), lines, options):
-            if len(series) < frame.context and frame.label is None:
-                name = f" {series.name!r}" if series.name else ""
-                options.say(
-                    f"{series.where}: the series{name} has {len(series)} steps, and forecasts look back "
-                    f"{frame.context}: its first value stands for those before it"
-                )
+            if (sentence := self.config.frame.too_short(series)) is not None:
+                options.say(sentence)
             yield series
 
     def written(self, record: Series, answer: Forecast, options: PredictOptions) -> Iterable[str]:
@@ -190,13 +168,18 @@ class SeriesTask(Task[Series, Forecaster]):
         Metric("coverage", "interval coverage", percent=True),
     )
     headlines = metrics[:1]
+    inherited = ("target", "covariates", "label", "horizon", "context", "season")
 
     def reader(self, data: DataSettings) -> SeriesReader:
         names = ("target", "time", "key", "covariates", "label", "missing", "uneven", "encoding")
         return SeriesReader(**{name: getattr(data, name) for name in names})
 
     def key(self, record: Series) -> Any:
-        return record.name, record.values.tolist(), record.label
+        return record.name, record.values.tolist(), record.label, record.covariates.tolist()
+
+    def knowing(self, recipe: SeriesRecipe, train: list[Series], **more: int) -> SeriesRecipe:
+        names = train[0].columns.kept(time=recipe.data.time is not None)
+        return recipe.model_copy(update={"data": recipe.data.model_copy(update=names | more)})
 
     def settle(self, parts: dict[str, list[Series]], recipe: SeriesRecipe, say: Say) -> Data[Series]:
         """Hold out the end of each series, or some series where each has one number."""
@@ -209,20 +192,21 @@ class SeriesTask(Task[Series, Forecaster]):
         shares = {"test": data.test_fraction, "dev": data.dev_fraction}
         shares = {split: share for split, share in shares.items() if share and split not in parts}
         train, ends, frame = hold_out_ends(train, shares, data.horizon, data.context, data.season)
-        season = f"a season of {frame.season} steps" if frame.season > 1 else "no season"
-        names = train[0].columns
-        what = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-        say(f"forecasting {what}: {season}; forecasts look back {frame.context} steps")
+        say(frame.said(train))
         parts |= ends
-        for split in ("dev", "test"):
-            if parts.get(split):
-                frame.every(parts[split])  # what cannot be forecast is refused before anything is written
-        return Data(train, parts.get("dev", []), parts.get("test", []), {"frame": frame})
+        held = Data(train, parts.get("dev", []), parts.get("test", []), {"frame": frame})
+        for records in held.held_out.values():
+            frame.every(records)  # what cannot be forecast is refused before anything is written
+        return held
 
     def check_start(self, start: Forecaster, data: Data[Series]) -> None:
-        if not start.config.frame.fits(data.facts["frame"]):
-            raise UserError("the model to start from has other columns: name its own with -s data.target=NAME")
-        data.facts["frame"] = start.config.frame
+        data.facts["frame"] = start.config.frame.going_on(data.facts["frame"])
+        start.config = start.config.model_copy(update={"frame": data.facts["frame"]})
+
+    def make(self, recipe: SeriesRecipe, data: Data[Series], vocabulary: None, examples: Windows) -> Forecaster:
+        """What was found in the data is part of the model, so that it reads others by it."""
+        found = self.knowing(recipe, data.train, **data.facts["frame"].steps)
+        return super().make(found, data, vocabulary, examples)
 
     def examples(self, recipe: SeriesRecipe, data: Data[Series], vocabulary: None) -> Windows:
         return data.facts["frame"].every(data.train)  # type: ignore[no-any-return]
@@ -251,8 +235,7 @@ class SeriesTask(Task[Series, Forecaster]):
             given = frame.every(records)
             return forecast_scores(rival(given.history())[:, None], given.truth(), given.naive)
 
-        known = frame.every(train) if train else None
-        fitted = None if known is None else (known.history(), known.truth())
+        fitted = ((known := frame.every(train)).history(), known.truth()) if train else None
         rivals = series_baselines(frame.horizon, frame.season, fitted, mean=frame.label and frame.label[0])
         return {who: partial(scored, rival) for who, rival in rivals.items()}
 

@@ -60,7 +60,10 @@ class Source:
     def read(self, reader: Reader[R], say: Say) -> list[R]:
         """The records; `say` is told where it had to be guessed how they are written."""
         if self.objects is not None:
-            return list(reader.objects(self.objects, self.name))
+            records = list(reader.objects(self.objects, self.name))
+            if not records:
+                raise UserError(f"{self.name} is empty: give at least one record")
+            return records
         files = reader.files(self.paths)
         if files.guess:
             say(files.guess)
@@ -142,6 +145,7 @@ class Task(Generic[R, M]):
     metrics              the columns of its tables
     headlines            what runs are compared by: the first of them that the scores have
     example              a line of Python for its cards
+    inherited = ()       keys of `data` that a run which starts from a trained model has from it, as it has its network
     """
 
     name: ClassVar[str]
@@ -158,6 +162,7 @@ class Task(Generic[R, M]):
     metrics: ClassVar[tuple[Metric, ...]]
     headlines: ClassVar[tuple[Metric, ...]]
     example: ClassVar[str] = 'model.predict("a text")'
+    inherited: ClassVar[tuple[str, ...]] = ()
 
     # Records
 
@@ -172,7 +177,11 @@ class Task(Generic[R, M]):
     def open(self, recipe: Any, sources: "Mapping[str, Source]", vocabulary: Any, say: Say) -> Data[R]:
         """Read the data of a run; `vocabulary` is that of a run that goes on, None for a new one."""
         said: dict[str, None] = {}
-        parts = {split: self.read(source, recipe, split, said.setdefault) for split, source in sources.items()}
+        parts = {"train": self.read(sources["train"], recipe, "train", said.setdefault)}
+        known = self.knowing(recipe, parts["train"])
+        for split, source in sources.items():
+            if split != "train":
+                parts[split] = self.read(source, known, split, said.setdefault)
         for line in said:  # each once
             say(line)
         return self.settle(parts, recipe, say)
@@ -180,6 +189,10 @@ class Task(Generic[R, M]):
     def read(self, source: "Source", recipe: Any, split: str, say: Say) -> list[R]:
         """The records of one split, as they stand."""
         return source.read(self.reader(recipe.data), say)
+
+    def knowing(self, recipe: Any, train: list[R]) -> Any:
+        """The recipe with what the training records tell of how other sets are to be read."""
+        return recipe
 
     def settle(self, parts: dict[str, list[R]], recipe: Any, say: Say) -> Data[R]:
         """Records as they were read, checked, with splits where they are missing; `say` is told what is odd."""
@@ -313,7 +326,8 @@ class Task(Generic[R, M]):
         done = f"{steps:,} updates" if new.steps is not None else f"{epochs:g} epoch{'s' * (epochs != 1)}"
         if old is not None and (old.train.epochs, old.train.steps) != (new.epochs, new.steps):
             raise UserError(f"the run in {out} has {done} already: ask for more, or give --resume without them")
-        reporter.say(f"nothing is left to train: the run has its {done}; -s train.epochs=N goes on")
+        key = "epochs" if new.steps is None else "steps"
+        reporter.say(f"nothing is left to train: the run has its {done}; -s train.{key}=N goes on")
 
     # Scores
 

@@ -1,8 +1,13 @@
 """From a recipe to a trained, measured model folder, and the scores of a model: the same steps for every task."""
 
-from collections.abc import Mapping
+import random
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from threading import RLock
 from typing import Any
+
+import numpy as np
 
 from elman.errors import RunError, UserError
 from elman.tasks.folder import read_config
@@ -19,9 +24,26 @@ from elman.train.progress import Reporter
 from elman.train.recipe import Settings, parse
 
 Sources = Mapping[str, Source]
+_running = RLock()  # not a plain one: a run of several folds trains each of them
 SMALLER = "take a smaller batch (batch.size, batch.steps, batch.tokens), or a smaller model.hidden"
 
 
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One run at a time in a process, as all draw from the same generators; these are left as they were found."""
+    import torch
+
+    with _running:
+        states = random.getstate(), np.random.get_state(), torch.get_rng_state()
+        try:
+            yield
+        finally:
+            random.setstate(states[0])
+            np.random.set_state(states[1])
+            torch.set_rng_state(states[2])
+
+
+@_alone()
 @explain_out_of_memory(SMALLER, RunError)  # it has begun, and has written what it had
 def train(
     task: Task[Any, Any],

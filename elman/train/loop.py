@@ -24,7 +24,7 @@ import torch
 
 from elman.errors import Interrupted, RunError, UserError, is_out_of_memory
 from elman.train.checkpoint import load_checkpoint, save_checkpoint
-from elman.train.log import TRACKERS, RunLog, draw_curves
+from elman.train.log import TRACKERS, RunLog, draw_curves, read_log
 from elman.train.optimizer import Average, clip, learning_rate, make_optimizer
 from elman.train.progress import Reporter
 from elman.train.recipe import EPOCHS, TrainSettings
@@ -227,6 +227,7 @@ class Trainer:
     def resume(self) -> None:
         """Be where the checkpoint is; one that is damaged, or of other data, is refused."""
         state = load_checkpoint(self.checkpoint_path)
+        read_log(self.folder / "log.jsonl")  # a log that cannot be read is told of before anything is written
         try:
             self._restore(state)
         except (RuntimeError, ValueError, KeyError, TypeError) as error:

@@ -140,6 +140,8 @@ def apply_overrides(tables: Mapping[str, Any], settings: Settings) -> dict[str, 
     if isinstance(settings, Mapping):
         _lay_over(result, settings)
         return result
+    if not isinstance(settings, Iterable):
+        raise UserError(f"settings are values by key, or texts section.key=value, not {settings!r}")
     for setting in [settings] if isinstance(settings, str) else settings:
         name, equals, text = setting.partition("=") if isinstance(setting, str) else ("", "", "")
         if not equals or not name.strip():

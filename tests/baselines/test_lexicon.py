@@ -57,6 +57,12 @@ def test_character_ngrams_with_several_labels() -> None:
     assert baseline.predict([]) == []
 
 
+def test_character_ngrams_of_one_label() -> None:
+    pytest.importorskip("sklearn")
+    baseline = MultilabelCharacterNgrams.fit(ITALIAN + RUSSIAN, [{"it"}] * len(ITALIAN) + [set()] * len(RUSSIAN))
+    assert baseline.predict(["mancini", "kuznetsov"]) == [{"it"}, set()] and baseline.predict([]) == []
+
+
 def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
     with pytest.raises(UserError, match=r"pip install 'elman\[baselines\]'"):

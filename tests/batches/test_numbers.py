@@ -1,13 +1,15 @@
 """Windows of numbers: what a forecast sees, and what it has to say."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elman.batches.numbers import Frame, cut_ends, find_season, hold_out_ends, naive_errors
+from elman.batches.numbers import Frame, autocorrelations, cut_ends, find_season, hold_out_ends, naive_errors
 from elman.errors import UserError
-from elman.records.series import Series
+from elman.records.series import Series, SeriesColumns
 
 
 def series(values: object, name: str = "", label: float | None = None, beside: object = None) -> Series:
@@ -97,12 +99,15 @@ def test_a_season_is_found_or_there_is_none() -> None:
     assert find_season([series(np.sin(np.arange(200) * 2 * np.pi / 12) + trend + noise)]) == 12
     assert find_season([series(rng.normal(size=200))]) == 1
     assert find_season([series(np.ones(200))]) == 1
-    assert find_season([series([1, 2])]) == 1
+    assert find_season([series([1, 2])]) == 1 and find_season([series([1])]) == 1
+    assert find_season([series(np.sin(np.arange(9000) * 2 * np.pi / 1500))]) == 1  # too long to look back on
+    walks = [find_season([series(rng.normal(size=1000).cumsum())]) for _ in range(20)]
+    assert walks.count(1) >= 18
 
 
-def test_naive_errors_of_what_never_changes_or_is_too_short_are_ones() -> None:
-    assert naive_errors(np.ones((5, 2))).tolist() == [1, 1]
-    assert naive_errors(np.array([[3.0]])).tolist() == [1]
+def test_naive_errors_of_what_never_changes_or_is_too_short_are_its_size() -> None:
+    assert naive_errors(np.full((5, 2), 7.0)).tolist() == [7, 7] and naive_errors(np.zeros((5, 1))).tolist() == [1]
+    assert naive_errors(np.array([[3.0]])).tolist() == [3]
     assert naive_errors(np.array([[1.0], [4.0]]), season=12).tolist() == [3]
     assert naive_errors(np.array([[1e38], [2e38]] * 8), season=2).tolist() == [1e38]  # every season is the same
 
@@ -114,3 +119,55 @@ def test_what_is_too_short_or_has_other_columns_is_told_of() -> None:
         frame().every([series([1, 2, 3])])
     with pytest.raises(UserError, match=r"1 columns to forecast and 1 covariates.*trained on 1 and 0"):
         frame().before([(series([1, 2, 3], beside=[1, 2, 3]), 3)])
+
+
+def test_autocorrelations_are_those_of_numpy() -> None:
+    values = np.random.default_rng(2).normal(size=200).cumsum()
+    expected = [np.corrcoef(values[:-lag], values[lag:])[0, 1] for lag in range(1, 60)]
+    np.testing.assert_allclose(autocorrelations(values, 60), [1.0, *expected], atol=1e-9)
+
+
+def test_a_flat_window_is_on_the_scale_of_its_series() -> None:
+    low, high = (series([1, 1, 1, 1, 3, 1, 1, 1, 1, 5] * 4, name) for name in ("low", "high"))
+    high = Series("high", 1e6 * high.values, high.covariates)
+    made = Frame.fit([low, high], horizon=1, context=3, season=1)
+    windows = made.before([(low, 3), (high, 3), (series([7e-4] * 3, "new"), 3), (series([0] * 3, "new"), 3)])
+    assert windows.scale[1].item() == pytest.approx(1e6 * windows.scale[0].item())
+    assert windows.scale[0].item() == made.naive["low"][0]
+    assert windows.scale[2].item() == 7e-4  # not what series of another level need
+    assert windows.scale[3].item() == np.mean([made.naive["low"], made.naive["high"]])
+
+
+@pytest.mark.parametrize("level", [0.0, 5e-324, 1e-50, 3.0, 1e9])
+def test_what_never_changes_is_learnt_as_that(level: float) -> None:
+    made = Frame.fit([series([level] * 40)], horizon=2, context=4)
+    windows = made.every([series([level] * 40)])
+    assert not windows.inputs.data.any() and not windows.targets.any()
+    assert windows.scale[0].item() == (level if level > 1e-100 else 1.0)
+
+
+def test_small_changes_of_a_large_level_are_changes() -> None:
+    windows = frame().every([series(1.7e9 + np.arange(8.0) % 3)])
+    assert windows.scale.max() < 2 and np.abs(windows.targets).max() > 0.5
+
+
+def test_a_run_that_starts_from_another_has_its_steps_and_errors_of_its_own() -> None:
+    own = frame(horizon=2, context=3, season=4)
+    assert own.going_on(frame(season=4, naive={"new": (2.0,)})).naive == {"": (1.0,), "new": (2.0,)}
+    with pytest.raises(UserError, match=r"cannot be changed: say -s data.horizon=2 -s data.season=4"):
+        own.going_on(frame(horizon=5))
+    with pytest.raises(UserError, match="has other columns"):
+        own.going_on(frame(channels=2, naive={"": (1.0, 1.0)}))
+
+
+def test_what_is_left_out_is_said() -> None:
+    columns = SeriesColumns(("x",), left_out=("town",))
+    train = [replace(series(range(length), str(length)), columns=columns) for length in (30, 4)]
+    said = Frame.fit(train, horizon=2, context=3, season=1).said(train)
+    assert said.startswith("forecasting x: no season; forecasts look back 3 steps; left out, as they hold text: town")
+    assert said.endswith("; 1 of 2 series are too short to train on, and left out")
+
+
+def test_what_no_score_can_be_made_of_is_told_of() -> None:
+    with pytest.raises(UserError, match="the data has numbers that are too far from those before them"):
+        frame().every([series(10.0 ** np.arange(40))])

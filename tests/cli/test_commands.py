@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from elman import __version__
+from elman.cli.app import COMMANDS, build
 from tests.cli.invoke import invoke
+from tests.tasks.classify_runs import SMALL as CLASSIFY
 from tests.tasks.runs import SMALL, prose, write_names
 
 OVERRIDES = [part for setting in SMALL for part in ("-s", setting)]
@@ -35,6 +37,35 @@ def test_help_and_version() -> None:
     code, out, _ = invoke("--help")
     assert code == 0
     assert all(command in out for command in ("train", "evaluate", "generate", "data", "demo"))
+    assert "recurrent sequence models" in out and "for language" not in out
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("elman pre", "predict"), ("elman train cla", "classify"), ("elman predict --on", "--on-error")],
+)
+def test_a_shell_completes_commands_and_options(words: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_ELMAN_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    code, out, error = invoke()
+    assert code == 0, error
+    assert expected in out.split()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_is_told_how_to_complete(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shellingham.detect_shell", lambda: (shell, shell))
+    code, out, error = invoke("--show-completion")
+    assert code == 0, error
+    assert f"complete_{shell}" in out
+
+
+def test_every_command_with_all_of_its_options() -> None:
+    commands = build().commands
+    assert list(commands) == COMMANDS
+    assert {"beam", "missing", "json"} <= {option.opts[0].strip("-") for option in commands["predict"].params}
+    assert "classify" in commands["train"].commands
 
 
 def test_a_run_leaves_a_whole_folder(folder: Path) -> None:
@@ -202,3 +233,49 @@ def test_a_recipe_file_and_settings_over_it(tmp_path: Path) -> None:
     assert code == 0, error
     model = json.loads((tmp_path / "run" / "config.json").read_text())["model"]
     assert (model["cell"], model["hidden"]) == ("rnn", 7)
+
+
+def test_a_run_that_learned_from_a_pipe(tmp_path: Path) -> None:
+    table = "text,label\n" + "ab,north\nxy,south\n" * 12
+    (tmp_path / "test.csv").write_text(table)
+    small = [part for setting in CLASSIFY for part in ("-s", setting)]
+    start = ("train", "classify", "--out", str(tmp_path / "run"))
+    code, _, error = invoke(*start, "--train", "-", *small, stdin="")
+    assert code == 2 and "standard input is empty" in error
+    code, _, error = invoke(*start, "--train", "-", *small, "-s", "train.steps=2", stdin=table)
+    assert code == 0, error
+    code, out, error = invoke("evaluate", str(tmp_path / "run"), str(tmp_path / "test.csv"), stdin=table)
+    assert code == 0 and "most frequent class" not in out
+    assert "no baselines made of the training texts: it learned from standard input" in error
+    code, _, error = invoke(*start, "--resume", stdin="")
+    assert code == 2 and "this run learned from a pipe: pipe the same data again" in error
+    code, _, error = invoke(*start, "--resume", stdin=table)
+    assert code == 0, error
+    assert "nothing is left to train: the run has its 2 updates" in error
+
+
+def test_a_run_is_not_made_shorter(tmp_path: Path) -> None:
+    (tmp_path / "names.csv").write_text("text,label\n" + "ab,north\nxy,south\n" * 12)
+    small = [part for setting in (*CLASSIFY, "train.steps=none", "train.epochs=3") for part in ("-s", setting)]
+    start = ("train", "classify", "--out", str(tmp_path / "run"))
+    code, out, error = invoke(*start, "--train", str(tmp_path / "names.csv"), *small)
+    assert code == 0, error
+    assert f'try  elman predict {tmp_path / "run"} "a text"' in out and "; 1 thread\n" in error
+    card = (tmp_path / "run" / "README.md").read_text()
+    assert "for 3 epochs" in card and ", 1 thread." in card
+    recipe = (tmp_path / "run" / "recipe.toml").read_text()
+    assert "epochs = 3\n" in recipe
+    code, _, error = invoke(*start, "--resume", "-s", "train.epochs=2")
+    assert code == 2 and "has 3 epochs already: ask for more" in error
+    assert (tmp_path / "run" / "recipe.toml").read_text() == recipe
+    code, _, error = invoke(*start, "--resume")
+    assert code == 0 and "nothing is left to train: the run has its 3 epochs" in error
+
+
+def test_corpora_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elman.corpora.catalogue.can_make", lambda name: False)
+    code, out, error = invoke("data", "list")
+    assert code == 0, error
+    found = {line.split()[0]: line.rstrip() for line in out.splitlines()[1:]}
+    assert found["co2"].endswith("pip install statsmodels")
+    assert found["dates"].endswith("pip install elman[demo]")

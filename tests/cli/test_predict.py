@@ -150,4 +150,72 @@ def test_the_backend_is_chosen_by_an_option(folder: Path) -> None:
     outputs = [invoke("predict", str(folder / "run"), "grimulfa", "--backend", name) for name in ("torch", "auto")]
     assert outputs[0][:2] == outputs[1][:2] == (0, outputs[0][1])
     code, _, error = invoke("predict", str(folder / "run"), "grimulfa", "--backend", "gpu")
-    assert code == 2 and "--backend is auto, compiled or torch, not 'gpu'" in error
+    assert code == 2 and "backend is auto, compiled or torch, not 'gpu'" in error
+
+
+def test_an_empty_text_is_no_folder(folder: Path) -> None:
+    code, out, error = invoke("predict", str(folder / "run"), "")
+    assert (code, out) == (2, "") and "text 1 of 1 is empty: give it at least one character" in error
+
+
+def test_records_of_several_files_say_of_which_they_are(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("grimulfa\n")
+    (tmp_path / "b.csv").write_text("text,label\nolaina,north\n")
+    code, out, error = invoke("predict", str(folder / "run"), str(tmp_path), "--json")
+    assert code == 0, error
+    assert [json.loads(line)["file"] for line in out.splitlines()] == [str(tmp_path / "a.txt"), str(tmp_path / "b.csv")]
+    assert "file" not in json.loads(invoke("predict", str(folder / "run"), str(tmp_path / "a.txt"), "--json")[1])
+
+
+def test_other_columns_are_kept_and_the_given_label_is_not_lost(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("id,text,label\n7,olaina,here\n")
+    code, out, error = invoke("predict", str(folder / "run"), str(tmp_path / "new.csv"), "--json")
+    assert code == 0, error
+    record = json.loads(out)
+    assert record["id"] == "7" and record["given_label"] == "here" and record["label"] != "here"
+
+
+def test_what_is_no_text_in_a_folder_is_left_out_and_said(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("grimulfa\n")
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
+    code, out, error = invoke("predict", str(folder / "run"), str(tmp_path))
+    assert code == 0 and len(out.splitlines()) == 1
+    assert error == f"{tmp_path / 'picture.png'} is left out: not text, as it seems\n"
+    code, _, error = invoke("predict", str(folder / "run"), str(tmp_path / "picture.png"))
+    assert code == 2 and "looks like a binary file, not text" in error
+    (tmp_path / "a.txt").unlink()
+    code, _, error = invoke("predict", str(folder / "run"), str(tmp_path))
+    assert code == 2 and "holds no text files" in error
+
+
+def test_a_classifier_answers_without_pytorch_and_other_tasks(folder: Path) -> None:
+    code = """
+import sys
+from elman.cli.main import run
+sys.argv = ["elman", "predict", sys.argv[1], "grimulfa"]
+try:
+    run()
+except SystemExit as end:
+    assert not end.code
+slow = ["torch", "matplotlib", "sacrebleu", "elman.lab", "elman.inspect", "elman.draw", "elman.generated"]
+slow += [f"elman.tasks.{task}" for task in ("language", "tag", "translate", "series", "training")]
+found = [name for name in slow if name in sys.modules]
+assert not found, found
+"""
+    command = [sys.executable, "-c", code, str(folder / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
+    assert done.returncode == 0, done.stderr
+    assert "\t" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["new.CSV", "book.xlsx", "page.HTML", "a.parquet", "what?", "no*.txt"])
+def test_what_looks_like_a_file_that_is_not_there_is_said_to_be_none(folder: Path, name: str) -> None:
+    code, _, error = invoke("predict", str(folder / "run"), name)
+    assert code == 2 and "(a text with such a name is given by a pipe)" in " ".join(error.split())
+
+
+def test_a_file_may_be_called_as_standard_input_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "-").write_text("olaina\n")
+    file, pipe = (invoke("predict", "run", name, stdin="grimulfa\nolaina\n")[1] for name in ("./-", "-"))
+    assert len(file.splitlines()) == 1 and len(pipe.splitlines()) == 2

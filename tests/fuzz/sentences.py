@@ -2,16 +2,12 @@
 
 import functools
 import os
-import pkgutil
 import re
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import typer
-
-import elman.cli
+from elman.cli.app import build
 from elman.tasks import TASKS
 from elman.tasks.recipes import recipe_names
 from elman.train.recipe import known_keys
@@ -33,12 +29,7 @@ PLACEHOLDERS = {"name", "key", "value", "label", "value,value"}
 @functools.cache
 def commands() -> dict[str, Any]:
     """Every command, as Typer made it, by the words that it is called with."""
-    app = typer.Typer()
-    for found in pkgutil.iter_modules(elman.cli.__path__):
-        module = import_module(f"elman.cli.{found.name}")
-        if hasattr(module, "add_to"):
-            module.add_to(app)
-    return dict(_walk("", typer.main.get_command(app)))
+    return dict(_walk("", build()))
 
 
 def _walk(name: str, command: Any) -> Iterator[tuple[str, Any]]:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from elman.errors import UserError
@@ -130,13 +132,22 @@ def test_memory_and_files_refuse_the_same(tmp_path: Path, item: dict[str, Any], 
         (Frame(a=["a"], b=["x"], c=["y"]), "record 1 of train has the fields a, b, c: say which are meant"),
         (Frame(text=["a"], lable=["x"], c=["y"]), "record 1 of train has the fields text, lable, c"),
         ("train.csv", "train is a str: give a list of records"),
-        ({"text": ["a"]}, "train is a dict: give a list of records"),
+        ({"text": ["a", "b"], "label": ["x"]}, "train has 2 cells in 'text' and 1 in 'label': give columns of one"),
+        ({"text": "a", "label": "x"}, "train is a mapping whose 'text' is no list: give a list for each column"),
         (7, "train is a int: give"),
+        (np.array(5.0), "train is a ndarray: give"),
+        ([("a", "x"), ("b", "y\ud800")], "record 2 of train has half a surrogate pair, which is no character"),
+        (pd.DataFrame([["a", "b", "x"]], columns=["text", "text", "label"]), "train has two columns called 'text'"),
     ],
 )
 def test_what_is_no_labelled_text(data: Any, sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         list(LabelledReader().objects(data))
+
+
+def test_rows_of_an_array_are_records() -> None:
+    records = LabelledReader().objects(np.array([["good", "a"], ["bad", "b"]]))
+    assert [(record.text, record.labels) for record in records] == [("good", ("a",)), ("bad", ("b",))]
 
 
 def test_numbers_are_labels() -> None:

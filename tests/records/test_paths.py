@@ -16,7 +16,7 @@ def given(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
 
 
-def test_patterns_and_folders(tmp_path: Path) -> None:
+def test_patterns_and_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("b.csv", "a.csv", "c.txt", ".hidden", "deep/d.csv"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
@@ -33,6 +33,9 @@ def test_patterns_and_folders(tmp_path: Path) -> None:
         names("*.tsv")
     with pytest.raises(UserError, match="no such file"):
         names("absent.csv")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "-").write_text("x")
+    assert [[path.is_absolute() for path in expand(name)] for name in ("-", "./-")] == [[False], [True]]
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match=r"the folder .*empty holds no files"):
         names("empty")
@@ -59,7 +62,7 @@ def test_standard_input_is_read_once_and_kept(monkeypatch: pytest.MonkeyPatch) -
     given(monkeypatch, b"a text")
     assert TextFiles("-").survey().characters == 6
     given(monkeypatch, b"")
-    with pytest.raises(UserError, match="- is empty"):
+    with pytest.raises(UserError, match="standard input is empty"):
         TextFiles("-")
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(UserError, match="standard input is closed"):

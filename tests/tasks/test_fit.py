@@ -5,11 +5,13 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import elman
 from elman.errors import UserError
@@ -42,14 +44,18 @@ class Dataset:
         return ({"text": text, "label": label} for text, label in ROWS)
 
 
+def columns() -> dict[str, list[str]]:
+    return {"text": [text for text, _ in ROWS], "label": [label for _, label in ROWS]}
+
+
 def frame() -> Any:
     return pytest.importorskip("pandas").DataFrame(ROWS, columns=["text", "label"])
 
 
 @pytest.mark.parametrize(
     "make",
-    [lambda: ROWS, lambda: iter(ROWS), lambda: [{"text": t, "label": c} for t, c in ROWS], Dataset, frame],
-    ids=["tuples", "iterator", "dicts", "data set", "data frame"],
+    [lambda: ROWS, lambda: iter(ROWS), lambda: [{"text": t, "label": c} for t, c in ROWS], columns, Dataset, frame],
+    ids=["tuples", "iterator", "dicts", "columns", "data set", "data frame"],
 )
 def test_data_in_memory_train_as_a_file_does(make: Any, tmp_path: Path) -> None:
     table = tmp_path / "rows.csv"
@@ -148,9 +154,11 @@ def test_a_run_starts_from_a_trained_model(tmp_path: Path) -> None:
 
 def test_a_start_that_does_not_fit_is_one_sentence(tmp_path: Path) -> None:
     fit(out=tmp_path / "first")
-    with pytest.raises(UserError, match="record 1 of train has the label 'east'"):
+    with pytest.raises(
+        UserError, match="record 1 of train has the label 'east', which the model to start from does not"
+    ):
         fit([("ab", "east"), *ROWS], start=tmp_path / "first")
-    with pytest.raises(UserError, match=r"the model .*first do not fit"):
+    with pytest.raises(UserError, match=r"model\.hidden cannot be changed with --start"):
         fit(start=tmp_path / "first", settings={"model.hidden": 9})
     with pytest.raises(UserError, match="holds a model for the task 'classify', and this needs one for 'tag'"):
         elman.fit("tag", train=[(["a"], ["b"])] * 4, start=tmp_path / "first")
@@ -215,3 +223,85 @@ def test_the_package_shows_what_there_is() -> None:
     assert {"fit", "load", "evaluate", "compare", "nn", "runtime", "tasks"} <= set(dir(elman))
     done = subprocess.run([sys.executable, "-m", "elman", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("elman ")
+
+
+def test_a_model_to_start_from_is_a_folder() -> None:
+    with pytest.raises(UserError, match=r"start is a model itself: save it with model.save\(folder\)"):
+        fit(start=fit(settings={"train.steps": 2}))
+
+
+def test_records_in_memory_are_given_again_to_go_on(tmp_path: Path) -> None:
+    fit(out=tmp_path / "run", settings={"train.steps": 2})
+    with pytest.raises(UserError, match="records of this run were in memory: give them again as train="):
+        elman.fit("classify", out=tmp_path / "run", resume=True, verbose=False)
+
+
+def test_a_report_has_the_names_of_files_as_they_were_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = fit(settings={"train.steps": 2})
+    (tmp_path / "more.csv").write_text("review,kind\nab,north\nxy,south\n")
+    monkeypatch.chdir(tmp_path)
+    for name in ("more.csv", "./more.csv", str(tmp_path / "more.csv")):
+        report = elman.evaluate(model, name)
+        assert report.sets == [name] and 0 <= report[name]["accuracy"] <= 1
+    assert "more.csv: the text is column 'review', the label is column 'kind' (guessed)" in report["note"]
+
+
+def test_columns_in_memory_for_every_task() -> None:
+    quick: dict[str, Any] = {"train.steps": 2, "model.hidden": 4, "train.threads": 1}
+    words = {"text.kind": "words", "model.embedding": 4}
+    given: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+        "tag": ({"tokens": [["a", "cat"]] * 9, "tags": [["D", "N"]] * 9}, {}),
+        "translate": ({"source": ["one two", "two", "one"] * 5, "target": ["1 2", "2", "1"] * 5}, words),
+        "lm": ({"text": ["one text", "another"] * 9}, words | {"data.unit": "line"}),
+        "series": ({"step": range(60), "x": np.sin(np.arange(60))}, {"data.horizon": 2, "data.context": 4}),
+    }
+    for task, (columns, settings) in given.items():
+        assert elman.fit(task, train=columns, settings=quick | settings, verbose=False).report.sets
+
+
+def test_the_package_shows_its_doors_and_rooms_alone() -> None:
+    assert {"fit", "load", "nn", "tasks"} <= set(dir(elman))
+    assert not [name for name in dir(elman) if name.startswith("_") and name != "__version__"]
+
+
+def test_runs_of_several_threads_are_what_their_seeds_say() -> None:
+    def weights(seed: int) -> Any:
+        return fit(settings={"train.steps": 6, "train.seed": seed}).weights()
+
+    alone = [weights(seed) for seed in (1, 2)]
+    with ThreadPoolExecutor(2) as pool:
+        together = list(pool.map(weights, (1, 2)))
+    for one, other in zip(alone, together, strict=True):
+        assert all((one[name] == other[name]).all() for name in one)
+
+
+def test_a_run_leaves_the_callers_generators_alone() -> None:
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    fit(settings={"train.steps": 2})
+    assert (torch.rand(3) == expected).all()
+
+
+@pytest.mark.parametrize("task", ["classify", "tag", "translate", "lm", "series"])
+def test_nothing_in_memory_is_one_sentence(task: str) -> None:
+    with pytest.raises(UserError, match="train is empty: give at least one record"):
+        elman.fit(task, train=iter([]), verbose=False)
+
+
+def test_nothing_to_hold_out_or_to_score_is_one_sentence() -> None:
+    model = fit(settings={"train.steps": 2})
+    with pytest.raises(UserError, match="dev is empty"):
+        elman.fit("classify", train=ROWS, dev=(row for row in ()), verbose=False)
+    for nothing in ([], iter([]), {}):
+        with pytest.raises(UserError, match="data is empty"):
+            elman.evaluate(model, nothing)
+    with pytest.raises(UserError, match=r"settings are values by key, .*, not 5"):
+        elman.fit("classify", train=ROWS, settings=5, verbose=False)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("unit", ["stream", "line"])
+@pytest.mark.parametrize("wrong", [None, 1.5, {"text": None}])
+def test_a_text_of_a_language_model_that_is_none_is_told_of(unit: str, wrong: Any) -> None:
+    with pytest.raises(UserError, match="record 2 of train"):
+        elman.fit("lm", train=["one", wrong, "two"], settings={"data.unit": unit}, verbose=False)

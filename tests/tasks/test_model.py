@@ -2,6 +2,9 @@
 
 import copy
 import pickle
+import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -84,3 +87,52 @@ def test_a_generator_is_taken_and_nothing_gives_nothing(folder: Path) -> None:
             str(one) for one in model.predict([TEXT, "a cat"])
         ]
         assert model.predict([]) == []
+
+
+def test_a_backend_that_there_is_not(folder: Path) -> None:
+    with pytest.raises(UserError, match="backend is auto, compiled or torch, not 'foo'"):
+        elman.load(folder / "classify", backend="foo")  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("task", ["classify", "tag", "translate"])
+def test_what_is_no_text_is_refused_in_a_sentence(folder: Path, task: str) -> None:
+    pandas, model = pytest.importorskip("pandas"), elman.load(folder / task)
+    table = {"text": ["the cat"], "label": ["x"]}
+    for given in (table, pandas.DataFrame(table)):
+        with pytest.raises(UserError, match=f"a {type(given).__name__} is no text and no list of texts: give such"):
+            model.predict(given)
+    assert len(model.predict(pandas.DataFrame(table)["text"])) == 1
+    with pytest.raises(UserError, match="text 1 of 1 is empty"):
+        model.predict([" "])
+    if task != "tag":  # which may have tokens in its place
+        with pytest.raises(UserError, match="None is no text and no list of texts"):
+            model.predict(None)
+
+
+def test_a_language_model_says_what_it_does_in_place_of_predicting(folder: Path) -> None:
+    with pytest.raises(UserError, match=r"use generate\(prompt\), or score\(text\)"):
+        elman.load(folder / "lm").predict("the cat")
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_loaded_model_has_its_report(folder: Path, task: str, tmp_path: Path) -> None:
+    model = elman.load(folder / task)
+    assert model.report is not None and "loss" in model.report["dev"] and "<table>" in model._repr_html_()
+    shutil.copytree(folder / task, tmp_path / "model")
+    for damaged in ("{", "[1]"):
+        (tmp_path / "model" / "metrics.json").write_text(damaged)
+        assert elman.load(tmp_path / "model").report is None
+    (tmp_path / "model" / "metrics.json").unlink()
+    assert elman.load(tmp_path / "model").report is None
+
+
+@pytest.mark.parametrize("task", TASKS[1:])
+def test_threads_that_ask_first_have_the_same_network(folder: Path, task: str) -> None:
+    model, start = elman.load(folder / task, backend="torch"), threading.Barrier(8)
+
+    def network(_: int) -> Any:
+        start.wait()
+        return model.network
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(map(id, pool.map(network, range(8))))) == 1

@@ -52,6 +52,7 @@ def test_it_learns_what_no_baseline_knows_and_says_so(folder: Path, model: Forec
 
 def test_the_card_tells_the_scores_and_its_python_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     card = (folder / "model" / "README.md").read_text()
+    assert "Trained on `wave.csv` (1 series) for " in card
     assert "| linear autoregression |" in card and "![forecast, interval and truth](forecast.png)" in card
     monkeypatch.chdir(folder)
     example = re.search(r"```python\n(.*?)```", card, flags=re.DOTALL)
@@ -101,6 +102,8 @@ def test_several_columns_and_covariates(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="rows of 3 finite numbers each"):
         both.predict([1.0, 2.0])
     other = write(tmp_path / "other.csv", {"a": wave(), "hint": wave()})
+    with pytest.raises(UserError, match=r"other.csv has no column 'b'.*data.target=NAME"):
+        elman.evaluate(both, other, baselines=False)
     with pytest.raises(UserError, match=r"has 1 columns to forecast and 1 covariates.*data.target=NAME"):
         elman.evaluate(both, other, settings=["data.target=a"], baselines=False)
 
@@ -170,18 +173,24 @@ def test_too_short_series_are_told_of(tmp_path: Path) -> None:
 
 
 def test_a_pipe_text_and_other_columns_on_the_command_line(folder: Path) -> None:
-    name, given = str(folder / "model"), "other,height\n" + "".join(f"{value},{value}\n" for value in wave(50))
+    name, given = str(folder / "model"), "other,h\n" + "".join(f"{value},{value}\n" for value in wave(50))
     code, _, error = invoke("predict", name, stdin=given)
-    assert code == 2 and "--column NAME" in " ".join(error.split())
-    code, out, error = invoke("predict", name, "--column", "height", stdin=given)
+    assert code == 2 and "has no column 'height': known are: other, h;" in " ".join(error.split())
+    assert "--column NAME" in " ".join(error.split())
+    code, out, error = invoke("predict", name, "--column", "h", stdin=given)
     rows = [line.split("\t") for line in out.splitlines()]
     assert code == 0, error
     assert [row[0] for row in rows] == ["1", "2", "3", "4"] and all(len(row) == 4 for row in rows)
     low, high = ([float(row[place]) for row in rows] for place in (2, 3))
     assert all(a <= b for a, b in zip(low, high, strict=True))
     assert invoke("predict", name, "--column", "2", stdin=given)[1] == out
-    code, _, error = invoke("predict", name, "--column", "hight", stdin=given)
-    assert code == 2 and "height" in error
+    code, _, error = invoke("predict", name, "--column", "hh", stdin=given)
+    assert code == 2 and "did you mean 'h'?" in error
+    assert invoke("predict", name, stdin=given.replace("other,h", "other,height"))[1] == out  # found by its name
+    numbers = "".join(f"{value}\n" for value in wave(50))
+    assert invoke("predict", name, stdin=numbers)[1] == out  # nothing else that it could be
+    code, _, error = invoke("predict", name, "--column", "h", "--on-error", "skip", stdin=given)
+    assert code == 2 and "leave --on-error out" in error
 
 
 def test_forecasts_of_data_in_memory_are_those_of_files(folder: Path, model: Forecaster) -> None:
@@ -200,8 +209,14 @@ def test_a_run_starts_from_a_trained_model_of_the_same_columns(folder: Path, tmp
     further = elman.fit("series", train=wave(200), start=folder / "model", settings=["train.steps=2"], verbose=False)
     assert further.config.frame.horizon == 4
     two = write(tmp_path / "two.csv", {"a": wave(), "b": wave()})
-    with pytest.raises(UserError, match=r"other columns.*data.target"):
+    with pytest.raises(UserError, match=r"has no column 'height'.*data.target=NAME"):
         elman.fit("series", train=two, start=folder / "model", verbose=False)
+    settings = ["data.target=b", "train.steps=2"]
+    other = elman.fit("series", train=two, start=folder / "model", settings=settings, verbose=False)
+    assert other.recipe["data"]["target"] == ["b"] and set(other.config.frame.naive) == {"wave", "two"}
+    for setting in ("data.horizon=5", "data.context=7", "data.season=3"):
+        with pytest.raises(UserError, match=r"was trained otherwise, and cannot be changed: say -s data"):
+            elman.fit("series", train=wave(200), start=folder / "model", settings=[setting], verbose=False)
 
 
 def test_runs_are_compared(tmp_path: Path) -> None:
@@ -222,3 +237,110 @@ def test_the_recipes_beat_the_seasonal_value(name: str) -> None:
     report = elman.fit("series", name, settings=["train.threads=1"], verbose=False).report
     assert report["test"]["mase"] < 1
     assert report["test"]["mase"] < report["baselines"]["seasonal value"]["test"]["mase"]
+
+
+def test_a_series_that_is_shorter_than_a_forecast_looks_back_is_said(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "short.csv").write_text("step,height\n1,0.5\n2,0.7\n")
+    code, out, error = invoke("predict", str(folder / "model"), str(tmp_path / "short.csv"))
+    assert code == 0 and len(out.splitlines()) == 4
+    assert "short.csv:2: the series has 2 steps, and forecasts look back" in error and len(error.splitlines()) == 1
+
+
+def test_quantiles_never_cross(model: Forecaster) -> None:
+    forecast = model.predict(np.random.default_rng(1).normal(size=50))
+    assert (forecast.quantiles[0.1] <= forecast.quantiles[0.9]).all()
+
+
+def test_what_can_be_typed_is_suggested(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "two.csv").write_text("step,height\n1,0.5\n2,0.7\n1,0.5\n2,0.7\n")
+    code, _, error = invoke("predict", str(folder / "model"), str(tmp_path / "two.csv"))
+    assert code == 2 and "(elman predict: give a file for each)" in error
+    with pytest.raises(UserError, match="a series is a list of numbers"):
+        elman.load(folder / "model").predict(None)
+
+
+def test_a_model_remembers_its_columns(tmp_path: Path) -> None:
+    train = write(tmp_path / "train.csv", {"day": range(120), "height": wave(), "town": ["x"] * 120})
+    more = {"other": range(120), "day": range(120), "height": wave()}
+    dev = write(tmp_path / "dev.csv", more)
+    model = elman.fit(
+        "series", train=train, dev=dev, out=tmp_path / "run", settings=[*SMALL, "train.steps=2"], verbose=False
+    )
+    data = json.loads((tmp_path / "run" / "config.json").read_text())["recipe"]["data"]
+    assert (data["target"], data["context"], data["season"], data["time"]) == (["height"], 16, 8, None)
+    assert elman.evaluate(model, dev)[str(dev)]["mase"] == model.report["dev"]["mase"]
+    expected = model.predict(wave()).mean
+    assert (model.predict(pd.DataFrame(more))[0].mean == expected).all()
+    with pytest.raises(UserError, match=r"the data has no column 'height'.*give its numbers alone"):
+        model.predict(pd.DataFrame({"size": wave()}))
+    again = elman.fit("series", out=tmp_path / "run", resume=True, settings=["train.steps=3"], verbose=False)
+    assert again.recipe["data"]["target"] == ["height"]
+
+
+def test_columns_by_number_are_kept_by_their_names(tmp_path: Path) -> None:
+    names, steps = [f"s{number}" for number in range(12)], 6
+    columns: dict[str, Any] = {
+        "who": np.repeat(names, steps),
+        "x": np.arange(len(names) * steps) % 7,
+        "y": np.repeat(np.arange(len(names)), steps),
+    }
+    model = run(write(tmp_path / "labels.csv", columns), "data.key=1", "data.label=3", "train.steps=2")
+    assert [model.recipe["data"][name] for name in ("key", "label", "target")] == ["who", "y", ["x"]]
+    model.save(tmp_path / "model")
+    new = "y,x,who\n" + "".join(f"0,{value},new\n" for value in range(steps))
+    code, out, error = invoke("predict", str(tmp_path / "model"), stdin=new)
+    assert code == 0 and out.startswith("new\t1\t"), error
+
+
+def test_series_of_several_files_have_errors_on_their_own_scales(tmp_path: Path) -> None:
+    paths = [write(tmp_path / f"{name}.csv", {"x": wave(120, 0, size)}) for name, size in (("a", 1.0), ("b", 1000.0))]
+    naive = run(paths, "train.steps=2").config.frame.naive
+    assert set(naive) == {"a", "b"} and naive["b"][0] == pytest.approx(1000 * naive["a"][0], rel=0.01)
+
+
+def test_other_covariates_are_other_data(tmp_path: Path) -> None:
+    table = write(tmp_path / "a.csv", {"x": wave(), "hint": range(120)})
+    settings = [*SMALL, "data.covariates=hint", "train.steps=2"]
+    elman.fit("series", train=table, out=tmp_path / "run", settings=settings, verbose=False)
+    write(table, {"x": wave(), "hint": range(1, 121)})
+    with pytest.raises(UserError, match="data"):
+        elman.fit("series", out=tmp_path / "run", resume=True, settings=["train.steps=4"], verbose=False)
+
+
+def test_short_series_among_others_are_said_to_be_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    columns = keyed(("north", "south"), 120)
+    short = {name: [*values[:120], *values[120:126]] for name, values in columns.items()}
+    settings = [*SMALL, "data.key=place", "data.target=height", "train.steps=2"]
+    elman.fit("series", train=write(tmp_path / "keyed.csv", short), settings=settings)
+    assert "1 of 2 series are too short to train on, and left out" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(("level", "height"), [(1e12, 1.0), (0.0, 1e-9), (0.0, 1e30)])
+def test_forecasts_are_written_with_the_digits_that_matter(tmp_path: Path, level: float, height: float) -> None:
+    values = level + height * np.array(wave())
+    model = run(values, "train.steps=2")
+    model.save(tmp_path / "model")
+    stdin = "".join(f"{value!r}\n" for value in values.tolist())
+    expected = model.predict(values)
+    code, out, error = invoke("predict", str(tmp_path / "model"), "--json", stdin=stdin)
+    assert code == 0, error
+    np.testing.assert_allclose(json.loads(out)["mean"], expected.mean, rtol=0, atol=1e-3 * height)
+    shown = [
+        [float(cell) for cell in line.split("\t")]
+        for line in invoke("predict", str(tmp_path / "model"), stdin=stdin)[1].splitlines()
+    ]
+    np.testing.assert_allclose([row[1] for row in shown], expected.mean[:, 0], rtol=0, atol=1e-3 * height)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "values",
+    [[1.0], [10**400] * 60, [1.7e308] * 60, [9e99, -9e99] * 60, [1.0] * 59 + [9e99], [1.0, 2.0], np.array(5.0)],
+)
+def test_numbers_that_nothing_can_be_made_of_are_one_sentence(values: Any) -> None:
+    try:
+        run(values, "train.steps=2")
+    except UserError as error:
+        assert "\n" not in str(error)
+    else:
+        assert values == [9e99, -9e99] * 60  # which is a wave like any other

@@ -41,6 +41,10 @@ def test_json_has_offsets_and_spans(model: TagModel) -> None:
     ]
     assert found["offsets"][-1] == [16, 17]
     assert found["tags"] == ["B-PER", "O", "O", "B-LOC", "O"]
+    assert found["line"] == 1
+    record = '{"id": 7, "tokens": ["Ada"], "tags": ["X"]}'
+    found = json.loads(printed(model, [record], as_json=True, format="jsonl")[0])
+    assert (found["id"], found["given_tags"], found["tags"]) == (7, ["X"], ["B-PER"])
 
 
 def test_colours_mark_spans_in_the_text_as_it_is(model: TagModel) -> None:
