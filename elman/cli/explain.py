@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from elman.cli.options import as_numbers, task_named, those_given, with_options
+from elman.cli.options import asked_of, task_named, with_options
 from elman.errors import UserError
 
 MOST = 1000
@@ -69,9 +69,9 @@ def explain(
         raise UserError(f"--faithfulness is a view of its own: leave out --view {view}")
     loaded = load(model)
     found = find_view(loaded, "faithfulness" if faithfulness else view)
-    asked = _asked(given, found, model)
+    asked = asked_of(given, found.Options.model_fields, lambda name: _elsewhere(name, found))
     several = _texts(loaded, texts or [], data, encoding)
-    if not found.joint and len(several) > COLUMNS and (out is None or out.suffix.lower() != ".json"):
+    if not found.joint and len(several) > COLUMNS and out is not None and out.suffix.lower() != ".json":
         raise UserError(
             f"{len(several)} texts cannot be drawn side by side: give at most {COLUMNS}, or write --out NAME.json"
         )
@@ -87,17 +87,13 @@ def explain(
     print_page(explanation.page(), Console())
 
 
-def _asked(given: dict[str, Any], view: Any, model: Path) -> dict[str, Any]:
-    """What is asked of the view; an option of another one is refused."""
-    asked, fields = those_given(given), view.Options.model_fields
-    for name in asked:
-        if name not in fields:
-            owners = dict.fromkeys(other.name for other in _views() if name in other.Options.model_fields)
-            raise UserError(
-                f"--{name.replace('_', '-')} is an option of the view{'s' * (len(owners) > 1)} {', '.join(owners)}, "
-                f"and not of '{view.name}': leave it out, or ask for another with --view"
-            )
-    return as_numbers(asked, fields)
+def _elsewhere(name: str, view: Any) -> str:
+    """Whose option a key is."""
+    owners = dict.fromkeys(other.name for other in _views() if name in other.Options.model_fields)
+    return (
+        f"the view{'s' * (len(owners) > 1)} {', '.join(owners)}, and not of '{view.name}': leave it out, or ask for "
+        "another with --view"
+    )
 
 
 def _texts(model: Any, named: Sequence[str], data: Path | None, encoding: str) -> list[str]:
@@ -111,9 +107,13 @@ def _texts(model: Any, named: Sequence[str], data: Path | None, encoding: str) -
     found: list[str] = []
     for source in inputs(named, encoding):
         lines = list(source.lines(BadLines()))
-        whole = "\n".join(lines) if TASKS[model.task].command == "generate" else None
-        found += [whole] if whole is not None else [line for line in lines if line.strip()]
+        whole = TASKS[model.task].command == "generate"
+        found += ["\n".join(lines)] if whole else [line for line in lines if line.strip()]
     if data is not None:
+        if TASKS[model.task].command == "generate":
+            raise UserError("a language model reads running text, not records: give the file in place of a text")
+        if not data.exists():
+            raise UserError(f"no such file: {data}")
         for source in inputs([str(data)], encoding):
             records = model.read(source.lines(BadLines()), PredictOptions(where=source.where))
             found += [text_of(record) for record in records]

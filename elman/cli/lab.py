@@ -6,8 +6,7 @@ from typing import Any
 
 import typer
 
-from elman.cli.options import as_numbers, those_given, with_options
-from elman.errors import UserError
+from elman.cli.options import asked_of, with_options
 
 
 def _experiments() -> dict[str, Any]:
@@ -55,9 +54,9 @@ def lab(
     from elman.lab import find_experiment, run
 
     experiment = find_experiment(name)
-    if out is not None and out.suffix.lower() != ".gif":
+    if out is not None and not experiment.asks_for_film(out):
         check_format(out)
-    asked = _asked(given, experiment)
+    asked = asked_of(given, experiment.Options.model_fields, lambda name: _elsewhere(name, experiment))
     outcome = run(name, say=lambda line: typer.echo(line, err=True), **asked)
     if as_json:
         typer.echo(json.dumps(outcome.to_dict(), ensure_ascii=False))
@@ -65,17 +64,10 @@ def lab(
         print_page(outcome.page(), Console())
     if out is not None:
         outcome.save(out)
-        typer.echo(f"the picture is in {out}", err=True)
+        typer.echo(f"{name} is in {out}", err=True)
 
 
-def _asked(given: dict[str, Any], experiment: Any) -> dict[str, Any]:
-    """What is asked of the experiment; an option of another one is refused."""
-    asked, fields = those_given(given), experiment.Options.model_fields
-    for name in asked:
-        if name not in fields:
-            owners: Sequence[str] = [one.name for one in _experiments().values() if name in one.Options.model_fields]
-            raise UserError(
-                f"--{name.replace('_', '-')} is an option of {', '.join(owners)}, and not of '{experiment.name}': "
-                "leave it out"
-            )
-    return as_numbers(asked, fields)
+def _elsewhere(name: str, experiment: Any) -> str:
+    """Whose option a key is."""
+    owners = [one.name for one in _experiments().values() if name in one.Options.model_fields]
+    return f"{', '.join(owners)}, and not of '{experiment.name}': leave it out"

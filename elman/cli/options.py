@@ -9,6 +9,8 @@ from typing import Any, get_args, get_origin
 
 import typer
 
+from elman.errors import UserError
+
 
 def with_options(
     function: Callable[..., None],
@@ -37,21 +39,22 @@ def with_options(
     return command
 
 
-def those_given(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the values of such options those that the user gave."""
-    return {name: value for name, value in given.items() if value is not None and value is not False and value != []}
+def asked_of(given: Mapping[str, Any], fields: Mapping[str, Any], elsewhere: Callable[[str], str]) -> dict[str, Any]:
+    """Of the values of such options those that the user gave, numbers as numbers.
 
-
-def as_numbers(asked: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Values with the numbers among them as numbers; one that is none is told of where they are checked."""
+    One that is not among `fields` is refused: `elsewhere` says of its key whose option it is, and what to do. What is
+    no number where there should be one is told of where the values are checked.
+    """
     from elman.train.recipe import from_toml
 
     def value_of(name: str, value: Any) -> Any:
+        if name not in fields:
+            raise UserError(f"--{name.replace('_', '-')} is an option of {elsewhere(name)}")
         if _number(_kinds(fields[name].annotation)) is None:
             return value
         return [from_toml(one) for one in value] if isinstance(value, list) else from_toml(value)
 
-    return {name: value_of(name, value) for name, value in asked.items()}
+    return {name: value_of(name, value) for name, value in given.items() if value not in (None, False, [])}
 
 
 def task_named(args: Sequence[str]) -> str | None:
@@ -74,8 +77,14 @@ def _option(name: str, field: Any, hidden: bool = False) -> Parameter:
     kind: Any = bool if flag else list[str] if several else str | None
     shown = {int: "INTEGER", float: "FLOAT"}.get(_number(kinds), None if flag else "TEXT")
     typed = f"--{name.replace('_', '-')}"
-    option = typer.Option(default, typed, help=field.description, metavar=shown, hidden=hidden)
+    usual = "" if field.default in (None, "", (), False) else f" Default: {_written(field.default)}."
+    option = typer.Option(default, typed, help=f"{field.description}{usual}", metavar=shown, hidden=hidden)
     return Parameter(name, Parameter.KEYWORD_ONLY, default=option, annotation=kind)
+
+
+def _written(value: Any) -> str:
+    """A default as it would be typed."""
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _kinds(annotation: Any) -> Iterator[Any]:

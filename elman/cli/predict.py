@@ -9,7 +9,7 @@ from typing import Any, cast
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from elman.cli.options import as_numbers, task_named, those_given, with_options
+from elman.cli.options import asked_of, task_named, with_options
 from elman.errors import UserError
 from elman.train.progress import PLAIN_SECONDS, Reporter
 
@@ -61,7 +61,8 @@ def predict(
     task = TASKS[loaded.task]
     if task.command != "predict":
         raise UserError(f"{model} holds a model that predicts no labels: use it with  elman {task.command} {model}")
-    predictor, asked = task.predictor(loaded, _asked(given, task.name, model))
+    own = asked_of(given, task.Options.model_fields, lambda name: _elsewhere(name, task.name, model))
+    predictor, asked = task.predictor(loaded, own)
     sources = list(inputs(data or ["-"], encoding, lambda line: typer.echo(line, err=True)))
     for source in sources:
         with _Progress(source.path) as progress:
@@ -88,19 +89,12 @@ def predict(
                 progress.say(f"{bad.count} line{'s' if bad.count != 1 else ''} skipped")
 
 
-def _asked(given: dict[str, Any], task: str, model: Path) -> dict[str, Any]:
-    """What is asked of the model's task; an option of another one is refused."""
+def _elsewhere(name: str, task: str, model: Path) -> str:
+    """Whose option a key is."""
     from elman.tasks import TASKS
 
-    asked, fields = those_given(given), TASKS[task].Options.model_fields
-    for name in asked:
-        if name not in fields:
-            owner = next(other.name for other in TASKS.values() if name in other.Options.model_fields)
-            raise UserError(
-                f"--{name.replace('_', '-')} is an option of the task '{owner}', and {model} holds a model "
-                f"for '{task}': leave it out"
-            )
-    return as_numbers(asked, fields)
+    owner = next(other.name for other in TASKS.values() if name in other.Options.model_fields)
+    return f"the task '{owner}', and {model} holds a model for '{task}': leave it out"
 
 
 class _Progress(Reporter):

@@ -29,6 +29,8 @@ class Axis:
         known = [float(value) for value in ends or values if value is not None and abs(value) < LARGEST]
         known = [value for value in known if value > 1 / LARGEST] if log else known
         low, high = (min(known), max(known)) if known else (1.0, 10.0) if log else (0.0, 1.0)
+        if low == high == 0:
+            return cls(0.0, 1.0)
         if low == high:
             low, high = (low / 2, high * 2) if log else (low - (abs(low) / 2 or 0.5), high + (abs(high) / 2 or 0.5))
         if ends is None and log:
@@ -77,4 +79,5 @@ def bar_reach(panel: Bars) -> Range:
     errors = panel.errors or [0.0] * len(panel.values)
     ends = [value + sign * error for value, error in zip(panel.values, errors, strict=True) for sign in (-1, 1)]
     ends = [end for end in ends if abs(end) < LARGEST]
-    return min([0.0, *ends]), max([0.0, *ends])
+    low, high = min([0.0, *ends]), max([0.0, *ends])
+    return (low, high) if low < high else (0.0, 1.0)

@@ -1,17 +1,20 @@
 """Curves, maps of points, trees and bars as SVG inside a page; colours and lines are those of its style sheet."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
 
 from elman.draw.axis import Axis
 from elman.draw.labels import cells, label, number
-from elman.draw.layout import Room, places
+from elman.draw.layout import Room, column_widths, places, state_styles
 from elman.draw.markup import broken, classes, colour_class, folded, listed, probe, written
 from elman.draw.panels import Line, Lines, Points, Range, Tree
 from elman.draw.tips import Tips
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 600, 58, 14, 12, 46  # of a chart, in pixels
 LINES_HEIGHT, POINTS_HEIGHT = 300, 420
+TICK = 7.2  # the width of a digit beside an axis
 MOST_PROBES = 200  # places of a curve that can be pointed at
 MOST_DRAWN = 600  # parts of a curve
 MOST_LISTED = 60  # rows of the table below a chart
@@ -86,31 +89,17 @@ def _band(line: Line, place: int, across: Axis, up: Axis) -> str:
     if not line.low or not line.high:
         return ""
     parts = []
-    run: list[tuple[float, float, float]] = []
     spread = zip(line.x, line.low, line.high, strict=True)
-    places = [(_x(across, x), _y(up, low, LINES_HEIGHT), _y(up, high, LINES_HEIGHT)) for x, low, high in spread]
-    for x, low, high in [*places, (None, None, None)]:
-        if x is not None and low is not None and high is not None:
-            run.append((x, low, high))
-        elif run:
-            there = "L".join(f"{x:.1f} {high:.1f}" for x, _, high in run)
-            back = "L".join(f"{x:.1f} {low:.1f}" for x, low, _ in reversed(run))
-            parts.append(f"M{there}L{back}z")
-            run = []
+    for run in _runs((_x(across, x), _y(up, low, LINES_HEIGHT), _y(up, high, LINES_HEIGHT)) for x, low, high in spread):
+        there = "L".join(f"{x:.1f} {high:.1f}" for x, _, high in run)
+        back = "L".join(f"{x:.1f} {low:.1f}" for x, low, _ in reversed(run))
+        parts.append(f"M{there}L{back}z")
     return f'<path class="band n{place % NAMES}" d="{"".join(parts)}"/>'
 
 
-def _runs(points: Sequence[tuple[float | None, float | None]]) -> Iterator[list[tuple[float, float]]]:
+def _runs(points: Iterable[tuple[float | None, ...]]) -> Iterator[list[Any]]:
     """The parts of a curve between its gaps."""
-    run: list[tuple[float, float]] = []
-    for x, y in points:
-        if x is not None and y is not None:
-            run.append((x, y))
-        elif run:
-            yield run
-            run = []
-    if run:
-        yield run
+    return (list(run) for known, run in groupby(points, lambda point: None not in point) if known)
 
 
 def _thinned(run: list[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -235,6 +224,8 @@ def _y(axis: Axis, value: float | None, height: int) -> float | None:
 def _chart(x: str, y: str, across: Axis, up: Axis, height: int, content: str, labelled: str, probed: str) -> str:
     """Two axes with their ticks and names, and what stands between them."""
     bottom, middle = height - BOTTOM, (LEFT + WIDTH - RIGHT) / 2
+    longest = max((cells(number(tick)) for tick in up.ticks()), default=0)
+    more = max(0.0, TICK * longest - (LEFT - 8 - 20)) if y else 0.0  # room for the name beside long numbers
     parts = []
     for tick in up.ticks():
         place = _y(up, tick, height)
@@ -252,11 +243,12 @@ def _chart(x: str, y: str, across: Axis, up: Axis, height: int, content: str, la
     if x:
         parts.append(f'<text class=name x="{middle}" y="{height - 6}" text-anchor="middle">{written(x)}</text>')
     if y:
-        turned = f'transform="translate(14 {(TOP + bottom) / 2}) rotate(-90)"'
+        turned = f'transform="translate({14 - more:.0f} {(TOP + bottom) / 2}) rotate(-90)"'
         parts.append(f'<text class=name {turned} text-anchor="middle">{written(y)}</text>')
     axes = f'<g class=axes aria-hidden="true">{"".join(parts)}</g>'
     return (
-        f'<div class="scroll"><svg class="chart" viewBox="0 0 {WIDTH} {height}" role="group" {labelled} {probed}>'
+        f'<div class="scroll"><svg class="chart" viewBox="{-more:.0f} 0 {WIDTH + more:.0f} {height}" role="group" {labelled} '
+        f"{probed}>'
         f"{axes}{content}</svg></div>"
     )
 
@@ -270,23 +262,18 @@ def tree_chart(panel: Tree, labelled: str, tips: Tips) -> str:
         return "<p>The tree is empty.</p>"
     placed = places(panel.nodes)
     names = [label(node.text, LONGEST_NODE) for node in panel.nodes]
-    depths = max(place.depth for place in placed) + 1
-    widths = [0.0] * depths
-    for place, name in zip(placed, names, strict=True):
-        widths[place.depth] = max(widths[place.depth], LETTER * cells(name) + 18)
-    lefts = [2 + sum(widths[:depth]) + GENERATION * depth for depth in range(depths)]
+    sizes = [LETTER * cells(name) + 18 for name in names]
+    widths = column_widths(placed, sizes)
+    lefts = [2 + sum(widths[:depth]) + GENERATION * depth for depth in range(len(widths))]
     tops = [2 + place.line * LINE_HEIGHT for place in placed]
-    states = list(dict.fromkeys(node.state for node in panel.nodes))
+    states = state_styles(panel.nodes)
     edges, nodes = [], []
-    for node, place, name, top in zip(panel.nodes, placed, names, tops, strict=True):
-        left, width = lefts[place.depth], LETTER * cells(name) + 18
-        middle = top + NODE_HEIGHT / 2
-        state = f"k{states.index(node.state) % 4}"
+    for node, place, name, width, top in zip(panel.nodes, placed, names, sizes, tops, strict=True):
+        left, middle = lefts[place.depth], top + NODE_HEIGHT / 2
+        state = f"k{states[node.state]}"
         if place.parent is not None:
-            start, above = (
-                _right_of(placed[place.parent].depth, names[place.parent], lefts),
-                tops[place.parent] + NODE_HEIGHT / 2,
-            )
+            start = lefts[placed[place.parent].depth] + sizes[place.parent]
+            above = tops[place.parent] + NODE_HEIGHT / 2
             bend = (max(start, left - GENERATION) + left) / 2
             edges.append(
                 f'<path{classes("edge", state)} d="M{start:.1f} {above:.1f}H{bend - GENERATION / 2:.1f}'
@@ -302,7 +289,7 @@ def tree_chart(panel: Tree, labelled: str, tips: Tips) -> str:
     number_of_tips = tips.add(
         [(node.text, ({"state": node.state} if node.state else {}) | dict(node.tip)) for node in panel.nodes]
     )
-    legend = listed(states, [_box(place) for place in range(len(states))]) if any(states) else ""
+    legend = listed(list(states), [_box(style) for style in states.values()]) if any(states) else ""
     drawing = (
         f'<div class="scroll"><svg class="tree" width="{width:.0f}" height="{height:.0f}" role="group" {labelled} '
         f"{probe('tree', number_of_tips)}>{''.join(edges)}{''.join(nodes)}</svg></div>"
@@ -310,13 +297,9 @@ def tree_chart(panel: Tree, labelled: str, tips: Tips) -> str:
     return legend + drawing + folded("As a list", _nested(panel))
 
 
-def _right_of(depth: int, name: str, lefts: Sequence[float]) -> float:
-    return lefts[depth] + LETTER * cells(name) + 18
-
-
 def _box(state: int) -> str:
     return (
-        f'<svg class="dot" viewBox="0 0 20 12" aria-hidden="true"><g{classes("node", f"k{state % 4}")}>'
+        f'<svg class="dot" viewBox="0 0 20 12" aria-hidden="true"><g{classes("node", f"k{state}")}>'
         '<rect x="1.5" y="1.5" width="17" height="9" rx="2.5"/></g></svg>'
     )
 

@@ -91,12 +91,9 @@ def contrast(one: str, other: str) -> float:
 
 
 def _luminance(colour: str) -> float:
-    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in _shares(colour)]
+    shares = [part / 255 for part in _parts(colour)]
+    linear = [share / 12.92 if share <= 0.03928 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def _shares(colour: str) -> list[float]:
-    return [part / 255 for part in _parts(colour)]
 
 
 def _parts(colour: str) -> list[int]:

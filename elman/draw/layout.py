@@ -48,6 +48,33 @@ def places(nodes: Sequence[Node]) -> list[Place]:
     return [Place(*place) for place in zip(depths, lines, parents, strict=True)]
 
 
+STYLES = {"best": 0, "": 1, "kept": 1, "pruned": 2, "finished": 3, "cut off": 4}
+"""Of the states of nodes: thick, plain, dashed, dotted, and dashes between dots."""
+
+
+def state_styles(nodes: Sequence[Node]) -> dict[str, int]:
+    """The style of each state: always the same for those of a search, by their order for any other.
+
+    >>> state_styles([Node(0, None, "a", state="pruned"), Node(1, 0, "b", state="best"), Node(2, 0, "c", state="odd")])
+    {'pruned': 2, 'best': 0, 'odd': 1}
+    """
+    states = list(dict.fromkeys(node.state for node in nodes))
+    taken = {STYLES[state] for state in states if state in STYLES}
+    free = [style for style in range(5) if style not in taken] or list(range(5))
+    others = [state for state in states if state not in STYLES]
+    return {
+        state: STYLES.get(state, free[others.index(state) % len(free)] if state in others else 0) for state in states
+    }
+
+
+def column_widths(placed: Sequence[Place], widths: Sequence[float]) -> list[float]:
+    """The width of each generation of a tree: that of its widest node."""
+    found = [0.0] * (max((place.depth for place in placed), default=0) + 1)
+    for place, width in zip(placed, widths, strict=True):
+        found[place.depth] = max(found[place.depth], width)
+    return found
+
+
 class Room:
     """What is free for names beside points, between two ends: that which no point and no other name takes."""
 

@@ -156,9 +156,27 @@
   });
   document.addEventListener("scroll", (event) => { if (event.target !== tip && !tip.hidden) show(...current); }, true);
 
+  // What goes on to the right fades there, and a line below says so.
+  function sideways(box) {
+    const wide = box.clientWidth > 0 && box.scrollWidth > box.clientWidth + 1;
+    box.classList.toggle("more", wide && box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
+    let said = box.nextElementSibling;
+    if (!said || said.className !== "sideways") {
+      if (!wide) return;
+      said = document.createElement("p");
+      said.className = "sideways";
+      said.textContent = "scroll →";
+      said.setAttribute("aria-hidden", "true");
+      box.after(said);
+      box.addEventListener("scroll", () => sideways(box));
+    }
+    said.hidden = !wide;
+  }
+
   // What is larger than its place is scrolled by keys as well, and so can have the focus, unless a part of it can.
   function scrolled() {
     for (const box of document.querySelectorAll(".scroll")) {
+      sideways(box);
       const larger = box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
       if (!larger || box.querySelector("[tabindex]")) continue;
       box.tabIndex = 0;

@@ -152,8 +152,7 @@ def _legend(panel: Tokens) -> str:
     if panel.scale == "buckets":
         shown = [f"<li><span class=b{step}>{written(name)}</span></li>" for step, name in enumerate(panel.legend)]
         return f'<ul class="legend">{"".join(shown)}</ul>\n'
-    ends = [panel.legend[0], panel.legend[-1]]
-    return _ramp(panel.scale, ends[0], ends[1])
+    return _ramp(panel.scale, panel.legend[0], panel.legend[-1])
 
 
 def _ramp(scale: Scale, low: str, high: str) -> str:
@@ -164,8 +163,7 @@ def _ramp(scale: Scale, low: str, high: str) -> str:
 
 
 def _heatmap(panel: HeatMap, labelled: str, tips: Tips) -> str:
-    low = -panel.high if panel.scale == "diverging" else panel.low
-    ramp = "" if panel.scale == "buckets" else _ramp(panel.scale, number(low), number(panel.high))
+    ramp = "" if panel.scale == "buckets" else _ramp(panel.scale, *map(number, panel.ends))
     if len(panel.rows) * len(panel.columns) > MOST_CELLS:
         return ramp + _large_heatmap(panel, labelled)
     marked = set(panel.marked)
@@ -188,7 +186,7 @@ def _heatmap(panel: HeatMap, labelled: str, tips: Tips) -> str:
 
 def _digits(panel: HeatMap, room: str) -> int:
     """After the point: as many as the largest number of the scale calls for, one more where they are not seen."""
-    largest = max(abs(panel.low), abs(panel.high)) or 1.0
+    largest = max(map(abs, panel.ends)) or 1.0
     return min(max(2 + (room != "numbers") - math.floor(math.log10(largest)), 0), 8)
 
 

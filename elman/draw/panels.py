@@ -69,6 +69,11 @@ class HeatMap(Panel):
     """Cells (row, column) with a frame around them."""
     note: str = ""
 
+    @property
+    def ends(self) -> Range:
+        """The ends of its scale."""
+        return -self.high if self.scale == "diverging" else self.low, self.high
+
 
 @dataclass(frozen=True)
 class Bars(Panel):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from elman.draw.axis import Axis, bar_reach
 from elman.draw.panels import Bars, Column, Lines, Page, Panel, Points, Range
-from elman.draw.plots import CELL, COLUMN, KINDS, LINE, SOFT, Pen, wrapped
+from elman.draw.plots import COLUMN, KINDS, LINE, SOFT, Pen, wrapped
 from elman.errors import UserError
 from elman.files import write_aside
 
@@ -49,7 +49,7 @@ def draw_film(pages: Sequence[Page], path: Path, seconds: float = 0.2) -> None:
     if not pages:
         raise UserError("there is nothing to draw: a film has at least one page")
     frames = []
-    for page in same_axes(pages):
+    for page in same_axes([_titled_once(page) for page in pages]):
         drawn = BytesIO()
         with _quiet():
             picture(page).savefig(drawn, format="png", dpi=DPI)
@@ -69,6 +69,18 @@ def draw_film(pages: Sequence[Page], path: Path, seconds: float = 0.2) -> None:
             duration=max(20, round(seconds * 1000)),
             loop=0,
         )
+
+
+def _titled_once(page: Page) -> Page:
+    """A page whose panels and columns do not say its title again."""
+    columns = [
+        Column(
+            "" if column.title == page.title else column.title,
+            [replace(panel, title="") if panel.title == page.title else panel for panel in column.panels],
+        )
+        for column in page.columns
+    ]
+    return replace(page, columns=columns)
 
 
 @contextmanager
@@ -131,8 +143,9 @@ def picture(page: Page) -> "Figure":
     from matplotlib.figure import Figure
 
     columns = [_Drawing(column) for column in page.columns[:MOST_COLUMNS]]
-    heading = wrapped(page.title, int((COLUMN * max(len(columns), 1)) / CELL / 1.45)) if page.title else []
-    about = wrapped(page.about, int(COLUMN * max(len(columns), 1) / CELL)) if page.about else []
+    room = COLUMN * max(len(columns), 1)
+    heading = wrapped(page.title, room, 15, bold=True) if page.title else []
+    about = wrapped(page.about, room) if page.about else []
     if len(page.columns) > MOST_COLUMNS:
         about.append(f"{MOST_COLUMNS} of {len(page.columns)} columns, {CUT}")
     top = 0.32 * len(heading) + LINE * len(about) + (0.35 if heading or about else 0.0)
@@ -156,17 +169,17 @@ class _Drawing:
         self.height = 0.0
         self.parts: list[tuple[float, Callable[[Pen], None]]] = []
         if column.title:
-            self._text(wrapped(column.title, int(COLUMN / CELL / 1.1), most=3), 0.2, size=11, weight="bold", step=0.24)
+            self._text(wrapped(column.title, COLUMN, 11, bold=True, most=3), 0.2, size=11, weight="bold", step=0.24)
         for place, panel in enumerate(column.panels):
             height, draw, cut = KINDS[panel.kind](panel)
             if self.height + height > HIGHEST:
                 self._text([f"{len(column.panels) - place} more panels, {CUT}"], 0.1, color=SOFT)
                 break
             if panel.title:
-                self._text(wrapped(panel.title, int(COLUMN / CELL / 1.1)), 0.06, size=10.5, weight="bold", step=0.23)
+                self._text(wrapped(panel.title, COLUMN, 10.5, bold=True), 0.06, size=10.5, weight="bold", step=0.23)
             self._add(height, draw)
             note = getattr(panel, "note", "")
-            told = (wrapped(note, int(COLUMN / CELL)) if note else []) + ([f"{cut}, {CUT}"] if cut else [])
+            told = (wrapped(note, COLUMN, 8.5) if note else []) + ([f"{cut}, {CUT}"] if cut else [])
             if told:
                 self._add(0.08, lambda pen: None)
             self._text(told, 0.32, color=SOFT, size=8.5)

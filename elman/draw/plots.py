@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from elman.draw.axis import LARGEST, Axis, bar_reach
-from elman.draw.colours import LEVELS, LIGHT, ink, level
+from elman.draw.colours import BUCKETS, LEVELS, LIGHT, ink, level
 from elman.draw.labels import cells, clean, label, number, number_columns
-from elman.draw.layout import Room, places
+from elman.draw.layout import Room, column_widths, places, state_styles
 from elman.draw.panels import Bars, HeatMap, Lines, Note, Points, Scale, Table, Tokens, Tree
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 COLUMN = 7.2  # the width of a panel
 LINE = 0.2  # of text
 CELL = 0.075  # the width of a character of a fixed width, in the size that texts have
+SPACE = 0.22  # between the columns of a table
 AXIS = 0.62  # what is left of a chart for its numbers
 MOST_NAMED = 300  # points
 MOST_TOKENS, MOST_ROWS, MOST_CELLS, MOST_NODES = 2000, 60, 120, 150
@@ -24,9 +26,9 @@ TEXT, SOFT, RULE = "#1b1f24", "#59626d", "#dfe1e4"
 MONO = "DejaVu Sans Mono"  # comes with matplotlib
 MARKERS = "os^Dv"
 PATTERNS = {1: ":", 2: "--", 3: "-", 4: "-.", 5: ":"}  # below the tokens of a bucket: colour is not alone
-FRAMES = ("-", "--", "-", ":")  # of the states of a tree's nodes, as on a page
+FRAMES = ("-", "-", "--", ":", "-.")  # of the states of a tree's nodes, as on a page
 LEGEND = 4  # names beside each other
-FRAMED = ("thick", "dashed", "plain", "dotted")
+FRAMED = ("thick", "plain", "dashed", "dotted", "dash-dot")
 
 
 class Pen:
@@ -61,23 +63,42 @@ Drawn = tuple[float, Callable[[Pen], None], str]
 """The height of a panel, what draws it there, and what of it was cut, in a few words."""
 
 
-def wrapped(text: str, width: int, most: int = 40) -> list[str]:
-    """Lines of at most so many places of a fixed width."""
+@cache
+def _advance(sign: str, bold: bool) -> float:
+    """The width of a character of matplotlib's own font, as a share of the size of the type."""
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    font = get_font(findfont(FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal")))
+    font.set_size(100, 72)
+    return float(font.load_glyph(font.get_char_index(ord(sign))).linearHoriAdvance) / 65536 / 100
+
+
+def measured(text: str, size: float = 9.5, bold: bool = False) -> float:
+    """The width of a line of text in inches, a little more than it takes."""
+    return sum(_advance(sign, bold) for sign in text) * size / 72 * 1.03
+
+
+def wrapped(text: str, width: float, size: float = 9.5, bold: bool = False, most: int = 40) -> list[str]:
+    """Lines of at most so many inches; a word that is longer than a line is broken."""
     lines: list[str] = []
+    blank = measured(" ", size, bold)
     for line in clean(text).split("\n"):
-        current = ""
+        current, taken = "", 0.0
         for word in line.replace("\t", " ").split(" "):
-            while cells(word) > width:
-                word, rest = word[: max(1, width // 2)], word[max(1, width // 2) :]
-                lines.append(f"{current} {word}".strip())
-                current, word = "", rest
-            if current and cells(current) + 1 + cells(word) > width:
+            own = measured(word, size, bold)
+            if current and taken + blank + own > width:
                 lines.append(current)
-                current = word
-            else:
-                current = f"{current} {word}" if current else word
+                current, taken = "", 0.0
+            while own > width and len(word) > 1:
+                end = next(at for at in range(len(word), 0, -1) if at == 1 or measured(word[:at], size, bold) <= width)
+                lines.append(word[:end])
+                word = word[end:]
+                own = measured(word, size, bold)
+            current, taken = (f"{current} {word}", taken + blank + own) if current else (word, own)
         lines.append(current)
-    return lines if len(lines) <= most else [*lines[: most - 1], lines[most - 1][: width - 1] + "…"]
+        if len(lines) > most:
+            break
+    return lines if len(lines) <= most else [*lines[: most - 1], lines[most - 1][:-1] + "…"]
 
 
 def _ground(value: float | None, scale: Scale, low: float = 0.0, high: float = 1.0) -> str | None:
@@ -156,7 +177,7 @@ def _legend(pen: Pen, scale: Scale, legend: Sequence[str]) -> None:
     if scale == "buckets":
         for step, name in enumerate(names):
             width = cells(name) * CELL + 0.2
-            colour = LIGHT.colour(scale, min(step, 5))
+            colour = LIGHT.colour(scale, min(step, BUCKETS - 1))
             axes.add_patch(Rectangle((left, 0), width, 0.2, color=colour, lw=0))
             axes.text(left + width / 2, 0.1, name, size=8.5, ha="center", va="center_baseline", parse_math=False)
             left += width + 0.12
@@ -180,8 +201,7 @@ def _heatmap(panel: HeatMap) -> Drawn:
     turned, above = (90, longest * CELL + 0.12) if longest > 2 else (0, 0.24)
     size = min(0.32, (COLUMN - side) / max(len(columns), 1))
     small = min(8.5, max(4.0, size * 72 * 0.8))
-    low = -panel.high if panel.scale == "diverging" else panel.low
-    ends = () if panel.scale == "buckets" else (number(low), number(panel.high))
+    ends = [] if panel.scale == "buckets" else [number(end) for end in panel.ends]
 
     def draw(pen: Pen) -> None:
         from matplotlib.patches import Rectangle
@@ -220,40 +240,67 @@ def _rgb(colour: str | None) -> tuple[float, float, float]:
 
 
 def _table(panel: Table) -> Drawn:
-    rows = [[label(cell, 60) for cell in row] for row in panel.rows[:MOST_ROWS]]
-    heads = [label(name, 60) if name else "" for name in panel.columns]
-    widths = [
-        max([cells(head), *(cells(row[place]) for row in rows)]) * CELL + 0.25 for place, head in enumerate(heads)
-    ]
     numeric = number_columns(panel.rows, len(panel.columns))
-    squeezed = min(1.0, COLUMN / max(sum(widths), 0.1))
-    lefts = [sum(widths[:place]) * squeezed for place in range(len(widths))]
-    step = 0.25
+    rows = [[label(cell) if cell else "" for cell in row] for row in panel.rows[:MOST_ROWS]]
+    heads = [label(name) if name else "" for name in panel.columns]
+    size, widths = _fitted(heads, rows, numeric)
+    lefts = [sum(widths[:place]) + SPACE * place for place in range(len(widths))]
+    lines = [
+        [wrapped(cell, width + 0.01, size, bold, 12) for cell, width in zip(row, widths, strict=True)]
+        for row, bold in [(heads, True), *((row, False) for row in rows)]
+    ]
+    step = 0.165 * size / 9
+    heights = [step * max(map(len, row), default=1) + 0.085 for row in lines]
 
     def draw(pen: Pen) -> None:
-        axes = pen.sheet(step * (len(rows) + 1))
-        for line, row in enumerate([heads, *rows]):
+        axes = pen.sheet(sum(heights))
+        below = 0.0
+        for place, (row, height) in enumerate(zip(lines, heights, strict=True)):
+            top, below = below, below + height
+            style: dict[str, Any] = {
+                "size": size,
+                "color": TEXT if place else SOFT,
+                "weight": "normal" if place else "bold",
+                "va": "center_baseline",
+                "parse_math": False,
+            }
             for left, width, right, cell in zip(lefts, widths, numeric, row, strict=True):
-                room = int(width * squeezed / CELL)
-                style: dict[str, Any] = {
-                    "size": 9,
-                    "color": TEXT if line else SOFT,
-                    "weight": "normal" if line else "bold",
-                }
-                text = label(cell, room) if cell != "∅" else ""
-                at = (left + width * squeezed - 0.25, "right") if right else (left, "left")
-                axes.text(
-                    at[0], line * step + step / 2, text, ha=at[1], va="center_baseline", parse_math=False, **style
-                )
-            end = sum(widths) * squeezed
-            axes.plot([0, end], [(line + 1) * step] * 2, color=RULE if line else SOFT, lw=0.7)
+                first = top if place else below - height + step * (max(map(len, row)) - len(cell))  # heads stand low
+                for number_of_line, text in enumerate(cell):
+                    middle = first + 0.0425 + (number_of_line + 0.5) * step
+                    axes.text(left + width * right, middle, text, ha="right" if right else "left", **style)
+            end = sum(widths) + SPACE * (len(widths) - 1)
+            axes.plot([0, max(end, 0.0)], [below] * 2, color=RULE if place else SOFT, lw=0.7)
 
     cut = f"{len(rows)} of {len(panel.rows)} rows" if len(rows) < len(panel.rows) else ""
-    return step * (len(rows) + 1) + 0.1, draw, cut
+    return sum(heights) + 0.1, draw, cut
+
+
+def _fitted(heads: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool]) -> tuple[float, list[float]]:
+    """The size of the type of a table and the widths of its columns: numbers are never broken, words rarely."""
+    room = COLUMN - SPACE * (len(heads) - 1)
+    columns = [[row[place] for row in rows] for place in range(len(heads))]
+    for size in (9.0, 8.0, 7.0, 6.0, 5.0):
+        whole, least = [], []
+        for head, column, right in zip(heads, columns, numeric, strict=True):
+            cell = max((measured(text, size) for text in column), default=0.0)
+            word = max((measured(word, size) for text in column for word in text.split(" ")), default=0.0)
+            name = max(measured(word, size, bold=True) for word in head.split(" "))
+            whole.append(max(cell, measured(head, size, bold=True)))
+            least.append(max(cell if right else min(word, 1.4), min(name, 1.4)))
+        if sum(whole) <= room:
+            return size, whole
+        if sum(least) <= room:
+            share = (room - sum(least)) / (sum(whole) - sum(least))
+            return size, [low + (high - low) * share for low, high in zip(least, whole, strict=True)]
+    if room <= 0:
+        return 1.0, [COLUMN / len(heads) / 2] * len(heads)
+    squeezed = room / sum(least)
+    return size * squeezed, [width * squeezed for width in least]
 
 
 def _note(panel: Note) -> Drawn:
-    lines = wrapped(panel.text, int(COLUMN / CELL))
+    lines = wrapped(panel.text, COLUMN)
 
     def draw(pen: Pen) -> None:
         for line in lines:
@@ -298,10 +345,10 @@ def _bars(panel: Bars) -> Drawn:
 
 
 def _lines(panel: Lines) -> Drawn:
-    height, below, above = 2.9, 0.5, _names_height(len(panel.lines))
+    height, below, names = 2.9, 0.5, _Names([line.name for line in panel.lines])
 
     def draw(pen: Pen) -> None:
-        pen.top -= above
+        pen.top -= names.above
         axes = pen.axes(height, left=AXIS, below=below)
         for place, line in enumerate(panel.lines):
             colour = LIGHT.names[place % len(LIGHT.names)]
@@ -309,14 +356,15 @@ def _lines(panel: Lines) -> Drawn:
             every = max(1, len(y) // 8)
             marks = {"marker": MARKERS[place % len(MARKERS)], "markevery": every, "ms": 4, "mec": "white", "mew": 0.6}
             style: dict[str, Any] = {"color": colour, "lw": 1.6, "ls": "--" if line.dashed else "-"} | marks
-            axes.plot(_known(line.x), y, label=label(line.name, 24), **style)
+            axes.plot(_known(line.x), y, label=f"line {place}", **style)
             if line.low and line.high:
                 axes.fill_between(_known(line.x), _known(line.low), _known(line.high), color=colour, alpha=0.15, lw=0)
         across = Axis.around((x for line in panel.lines for x in line.x), panel.log_x, panel.x_range, 0.02)
         heights = (y for line in panel.lines for y in (*line.y, *line.low, *line.high))
-        _axes(axes, panel.x, panel.y, across, Axis.around(heights, panel.log_y, panel.y_range, 0.04), len(panel.lines))
+        _axes(axes, panel.x, panel.y, across, Axis.around(heights, panel.log_y, panel.y_range, 0.04))
+        names.draw(axes, height, below)
 
-    return above + height + below, draw, ""
+    return names.above + height + below + names.below, draw, ""
 
 
 def _known(values: Sequence[float | None]) -> list[float]:
@@ -326,18 +374,18 @@ def _known(values: Sequence[float | None]) -> list[float]:
 def _points(panel: Points) -> Drawn:
     height, below = 4.4, 0.5
     groups = list(dict.fromkeys(point.group for point in panel.points))
-    above = _names_height(len(groups)) if any(groups) else 0.0
+    names = _Names(groups if any(groups) else [])
     width = COLUMN - AXIS
 
     def draw(pen: Pen) -> None:
-        pen.top -= above
+        pen.top -= names.above
         axes = pen.axes(height, left=AXIS, below=below)
         for place, group in enumerate(groups):
             own = [point for point in panel.points if point.group == group]
             colour = LIGHT.names[place % len(LIGHT.names)]
             across, up = _known([point.x for point in own]), _known([point.y for point in own])
             style: dict[str, Any] = {"s": 22, "marker": MARKERS[place % len(MARKERS)], "ec": "white", "lw": 0.5}
-            axes.scatter(across, up, color=colour, label=label(group, 24), clip_on=False, **style)
+            axes.scatter(across, up, color=colour, label=f"group {place}", clip_on=False, **style)
         x_axis = Axis.around((point.x for point in panel.points), False, panel.x_range, 0.06)
         y_axis = Axis.around((point.y for point in panel.points), False, panel.y_range, 0.06)
         seen = [(point, x_axis.share(point.x), y_axis.share(point.y)) for point in panel.points]
@@ -349,13 +397,14 @@ def _points(panel: Points) -> Drawn:
                 style = {"size": 7.5, "va": "center", "ha": "left" if side > 0 else "right", "color": TEXT}
                 style |= {"parse_math": False, "textcoords": "offset points"}
                 axes.annotate(name, (point.x, point.y), (4 * side, 0), **style)
-        _axes(axes, panel.x, panel.y, x_axis, y_axis, len(groups) if any(groups) else 0)
+        _axes(axes, panel.x, panel.y, x_axis, y_axis)
+        names.draw(axes, height, below)
 
-    return above + height + below, draw, ""
+    return names.above + height + below + names.below, draw, ""
 
 
-def _axes(axes: "Axes", x: str, y: str, across: Axis, up: Axis, names: int) -> None:
-    """Names, ends and ticks of two axes, and a legend above them where there are names for one."""
+def _axes(axes: "Axes", x: str, y: str, across: Axis, up: Axis) -> None:
+    """Names, ends and ticks of two axes."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(SOFT)
     axes.set(xscale="log" if across.log else "linear", yscale="log" if up.log else "linear")
@@ -369,48 +418,62 @@ def _axes(axes: "Axes", x: str, y: str, across: Axis, up: Axis, names: int) -> N
     axes.set_axisbelow(True)
     axes.set_xlabel(label(x, 80) if x else "", size=9, parse_math=False)
     axes.set_ylabel(label(y, 40) if y else "", size=9, parse_math=False)
-    if names:
-        style: dict[str, Any] = {"frameon": False, "fontsize": 8.5, "loc": "lower left", "bbox_to_anchor": (-0.02, 1.0)}
-        for text in axes.legend(ncols=LEGEND, borderaxespad=0.2, columnspacing=1.6, **style).get_texts():
+
+
+class _Names:
+    """A legend: above a chart where its names are short, else below it, in one column."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        names = [label(name) for name in names]
+        widest = max((measured(name, 8.5) for name in names), default=0.0) + 0.62
+        self.columns = min(LEGEND, int((COLUMN - AXIS) / widest))
+        self.texts = ["\n".join(wrapped(name, COLUMN - AXIS - 0.7, 8.5, most=6)) for name in names]
+        lines = sum(text.count("\n") + 1 for text in self.texts)
+        self.above = 0.22 * math.ceil(len(names) / self.columns) if self.columns > 1 else 0.0
+        self.below = 0.0 if self.columns > 1 or not names else 0.17 * lines + 0.06 * len(names) + 0.12
+
+    def draw(self, axes: "Axes", height: float, below: float) -> None:
+        """Write the names beside what is drawn for them, in the order of drawing."""
+        if not self.texts:
+            return
+        style: dict[str, Any] = {"frameon": False, "fontsize": 8.5, "borderaxespad": 0.2, "columnspacing": 1.6}
+        if self.columns > 1:
+            style |= {"loc": "lower left", "bbox_to_anchor": (-0.02, 1.0), "ncols": self.columns}
+        else:
+            style |= {"loc": "upper left", "bbox_to_anchor": (-0.02, -below / height)}
+        handles = axes.get_legend_handles_labels()[0]
+        for text in axes.legend(handles, self.texts, **style).get_texts():
             text.set_parse_math(False)
-
-
-def _names_height(names: int) -> float:
-    return 0.22 * math.ceil(names / LEGEND)
 
 
 def _tree(panel: Tree) -> Drawn:
     nodes = panel.nodes[:MOST_NODES]
     placed = places(nodes)
     names = [label(node.text, 24) for node in nodes]
-    depths = max((place.depth for place in placed), default=0) + 1
-    widths = [0.0] * depths
-    for place, name in zip(placed, names, strict=True):
-        widths[place.depth] = max(widths[place.depth], cells(name) * CELL + 0.16)
-    whole = sum(widths) + 0.3 * (depths - 1)
+    sizes = [cells(name) * CELL + 0.16 for name in names]
+    widths = column_widths(placed, sizes)
+    whole = sum(widths) + 0.3 * (len(widths) - 1)
     squeezed = min(1.0, COLUMN / max(whole, 0.1))
-    lefts = [(sum(widths[:depth]) + 0.3 * depth) * squeezed for depth in range(depths)]
+    lefts = [(sum(widths[:depth]) + 0.3 * depth) * squeezed for depth in range(len(widths))]
     step = 0.3
     height = step * (max((place.line for place in placed), default=0) + 1)
-    states = list(dict.fromkeys(node.state for node in nodes))
+    states = state_styles(nodes)
+    told = [f"{label(state, 20)} {FRAMED[style]}" for state, style in states.items() if state]
+    legend = wrapped("frames: " + ", ".join(told), COLUMN, 8.5) if told else []
 
     def draw(pen: Pen) -> None:
         from matplotlib.patches import FancyBboxPatch
 
-        if any(states):
-            told = zip(states, FRAMED, strict=False)
-            pen.write(
-                "frames: " + ", ".join(f"{label(state, 20)} {frame}" for state, frame in told), size=8.5, color=SOFT
-            )
+        for line in legend:
+            pen.write(line, size=8.5, color=SOFT)
         axes = pen.sheet(height)
-        for node, place, name in zip(nodes, placed, names, strict=True):
-            left, middle = lefts[place.depth], (place.line + 0.5) * step
-            width = (cells(name) * CELL + 0.16) * squeezed
-            frame = FRAMES[states.index(node.state) % len(FRAMES)]
-            thick = 1.8 if states.index(node.state) % len(FRAMES) == 0 else 0.8
+        for node, place, name, size in zip(nodes, placed, names, sizes, strict=True):
+            left, middle, width = lefts[place.depth], (place.line + 0.5) * step, size * squeezed
+            state = states[node.state]
+            frame, thick = FRAMES[state], 0.8 if state else 1.8
             if place.parent is not None:
                 above = placed[place.parent]
-                start = lefts[above.depth] + (cells(names[place.parent]) * CELL + 0.16) * squeezed
+                start = lefts[above.depth] + sizes[place.parent] * squeezed
                 axes.plot([start, left], [(above.line + 0.5) * step, middle], color=SOFT, lw=thick, ls=frame, zorder=1)
             ground = _ground(node.value, "sequential") or "#ffffff"
             axes.add_patch(
@@ -421,7 +484,7 @@ def _tree(panel: Tree) -> Drawn:
                       color=ink(ground), parse_math=False, zorder=3)  # fmt: skip
 
     cut = f"{len(nodes)} of {len(panel.nodes)} nodes" if len(nodes) < len(panel.nodes) else ""
-    return height + 0.1 + (LINE if any(states) else 0.0), draw, cut
+    return height + 0.1 + LINE * len(legend), draw, cut
 
 
 KINDS: Mapping[str, Callable[[Any], Drawn]] = {

@@ -20,8 +20,12 @@ from elman.draw.panels import Bars, Column, HeatMap, Line, Lines, Note, Page, Po
 SPARKS = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 40
 BAR_WIDTH = 30
+WHOLE = 100_000  # places, for lines that are not cut
 LONGEST = 16  # the characters of a row's or a column's name
+MOST_POINTS = 40  # that are printed one by one
+ANSI = ("green", "yellow", "red", "magenta", "cyan", "white")  # of buckets, where there are 16 colours
 MAP_WIDTH, MAP_HEIGHT = 64, 20  # of points
+STATES = {"best": "bold", "pruned": "dim strike"}  # what is said of nodes; of all others, dim
 SIGNS = "ox+*#@%&"  # of groups of points
 
 
@@ -72,11 +76,18 @@ def _coloured(console: Console) -> bool:
     return console.is_terminal and console.color_system is not None and not console.no_color
 
 
-def _style(value: float | None, scale: Scale, low: float = 0.0, high: float = 1.0) -> Style:
+def _few(console: Console) -> bool:
+    """Whether there are so few colours that those of the buckets would be one."""
+    return console.color_system in ("standard", "windows")
+
+
+def _style(value: float | None, scale: Scale, low: float = 0.0, high: float = 1.0, few: bool = False) -> Style:
     """Black or white on the colour of a number."""
     step = level(value, scale, low, high)
     if step is None:
         return Style()
+    if few and scale == "buckets":
+        return Style(color="black", bgcolor=ANSI[step])
     ground = LIGHT.colour(scale, step)
     return Style(color=ink(ground), bgcolor=ground)
 
@@ -86,12 +97,15 @@ def _style(value: float | None, scale: Scale, low: float = 0.0, high: float = 1.
 
 def _tokens(panel: Tokens, console: Console) -> None:
     if not _coloured(console):
+        if panel.tokens:
+            _row(console, ["token", "value"])
         for token in panel.tokens:
             _row(console, _row_of(token, panel))
         return
+    few = _few(console)
     text = Text()
     for token in panel.tokens:
-        style = _style(token.value, panel.scale) + Style(underline=token.marked)
+        style = _style(token.value, panel.scale, few=few) + Style(underline=token.marked)
         shown = clean(token.text).replace("\t", "⇥").replace("\n", "⏎\n") or "∅"
         text.append(shown, style)
         if panel.spaced:
@@ -115,7 +129,7 @@ def _legend(scale: Scale, legend: Sequence[str], console: Console) -> None:
     text = Text()
     if scale == "buckets":
         for step, name in enumerate(legend):
-            text.append(f" {clean(name)} ", _style(min(step, BUCKETS - 1), scale)).append(" ")
+            text.append(f" {clean(name)} ", _style(min(step, BUCKETS - 1), scale, few=_few(console))).append(" ")
     else:
         text.append(f"{clean(legend[0])} ", "dim")
         for step in range(0, LEVELS, 2):
@@ -144,12 +158,12 @@ def _heatmap(panel: HeatMap, console: Console) -> None:
             text = Text(" " * (side - cell_len(name)) + name + " ")
             for column, value in enumerate(values[start:end], start):
                 text.append(
-                    "[]" if (row, column) in marked else "  ", _style(value, panel.scale, panel.low, panel.high)
+                    "[]" if (row, column) in marked else "  ",
+                    _style(value, panel.scale, panel.low, panel.high, _few(console)),
                 )
             console.print(text, soft_wrap=True)
     if panel.scale != "buckets":
-        low = -panel.high if panel.scale == "diverging" else panel.low
-        _legend(panel.scale, (number(low), number(panel.high)), console)
+        _legend(panel.scale, [number(end) for end in panel.ends], console)
 
 
 def _heads(names: Sequence[str], side: int, console: Console) -> None:
@@ -236,6 +250,10 @@ def _spark(line: Line, axis: Axis, log_x: bool) -> str:
 
 def _points(panel: Points, console: Console) -> None:
     groups = list(dict.fromkeys(point.group for point in panel.points))
+    if not console.is_terminal and len(panel.points) > MOST_POINTS:
+        named = f" in {len(groups)} groups" if len(groups) > 1 else ""
+        _say(console, f"{len(panel.points)} points{named}: see them with --out page.html")
+        return
     if not console.is_terminal:
         _row(console, ["point", "group", panel.x or "x", panel.y or "y"])
         for point in panel.points:
@@ -253,11 +271,7 @@ def _points(panel: Points, console: Console) -> None:
         console.print(Text("│" + "".join(cells)), soft_wrap=True)
     console.print(Text("└" + "─" * MAP_WIDTH), soft_wrap=True)
     named = ", ".join(f"{SIGNS[place % len(SIGNS)]} {group}" for place, group in enumerate(groups) if group)
-    _say(
-        console,
-        f"{named}; names are on a page: --out FILE.html" if named else "names are on a page: --out FILE.html",
-        "dim",
-    )
+    _say(console, "; ".join([named] * bool(named) + ["names are on a page: --out FILE.html"]), "dim")
 
 
 def _tree(panel: Tree, console: Console) -> None:
@@ -266,11 +280,20 @@ def _tree(panel: Tree, console: Console) -> None:
         text = Text(label(node.text), _style(node.value, "sequential") if _coloured(console) else "")
         told = [node.state] * bool(node.state) + [f"{key} {value}" for key, value in node.tip.items()]
         if told:
-            text = Text.assemble(text, (f"  {clean(', '.join(told))}", "dim"))
+            text = Text.assemble(text, (f"  {clean(', '.join(told))}", STATES.get(node.state, "dim")))
         branches[node.id] = Branch(text) if node.parent is None else branches[node.parent].add(text)
     for node in panel.nodes:
         if node.parent is None:
-            console.print(branches[node.id], soft_wrap=not console.is_terminal)
+            _branch(branches[node.id], console)
+
+
+def _branch(branch: Branch, console: Console) -> None:
+    """A tree, whose lines are not cut off a terminal."""
+    if console.is_terminal:
+        console.print(branch)
+        return
+    lines = console.render(branch, console.options.update(width=WHOLE))
+    console.print(Segments(list(lines)), soft_wrap=True, end="")
 
 
 _KINDS: Mapping[str, Callable[[Any, Console], None]] = {

@@ -22,7 +22,8 @@ class Attribution:
     rest: float | None = None
     """What falls to no token: the biases (relevance), the score of a text of zeros (integrated)."""
     gap: float | None = None
-    """Integrated gradients: by how much values, edges and rest miss the score, as a share of score minus rest."""
+    """Integrated gradients: by how much values, edges and rest miss the score, as a share of |score - rest|, taken as
+    0.1 where it is smaller."""
     steps: int | None = None
     """Integrated gradients: points on the way from zeros to the text."""
 

@@ -119,7 +119,7 @@ def _continued(model: LanguageModel, ids: Ids, longest: int, runs: int, write: "
     prompts = [[model.reading.start_id, *row[:CONTEXT].tolist()] for row in people]
     written = np.stack(write(prompts, longest, ends=False))  # R x T
     own = np.concatenate([people[:, :CONTEXT], written], axis=1)
-    return (_runs(_seen(model, list(rows), write.label), count, size, CONTEXT) for rows in (people, own))  # type: ignore[return-value]
+    return tuple(_runs(_seen(model, list(rows), write.label), count, size, CONTEXT) for rows in (people, own))  # type: ignore[return-value]
 
 
 def _lines(model: LanguageModel, ids: Ids, longest: int, runs: int, write: "_Writer") -> tuple[Runs, Runs]:
@@ -127,12 +127,11 @@ def _lines(model: LanguageModel, ids: Ids, longest: int, runs: int, write: "_Wri
     count = min(runs, len(ids) // longest)
     step = -1 if model.settings.direction == "backward" else 1
     order = np.random.default_rng(write.sampling.seed).permutation(len(ids.documents))  # lines may be sorted
+    lengths = np.cumsum((ids.document_ends - ids.documents)[order])
     people: list[Ints] = []
-    for place in order.tolist():
+    for place in order[: int(np.searchsorted(lengths, count * longest)) + 1].tolist():
         line = ids.read(int(ids.documents[place]), int(ids.document_ends[place]))
         people.append(np.append(line[:-1][::step], line[-1:]))
-        if sum(map(len, people)) >= count * longest:
-            break
     own: list[Ints] = []
     room = 2 * max(map(len, people))
     while sum(map(len, own)) < count * longest:
@@ -209,7 +208,7 @@ class Judge:
         spreads = np.where(spreads > 1e-9, spreads, 1.0)
         answers = np.repeat([0.0, 1.0], [len(side) for side in known])
         weights = logistic_regression((features - means) / spreads, answers)
-        held = [_says((side[1::2] - means) / spreads, weights) for side in (people, own)]  # each R x P
+        held = [_probabilities((side[1::2] - means) / spreads, weights) for side in (people, own)]  # each R x P
         score = LengthScore(length, auc(*held), _spread(held, seed), held[0].size)
         return cls(score, means, spreads, weights, held[0].ravel(), held[1].ravel())
 
@@ -217,12 +216,13 @@ class Judge:
         """Where a text stands, by as many of its first tokens as it judges."""
         length = self.score.length
         runs = _runs(seen, 1, length, 0)
-        answer = float(_says((_pieces(runs, length)[0, 0] - self.means) / self.spreads, self.weights))
+        answer = float(_probabilities((_pieces(runs, length)[0, 0] - self.means) / self.spreads, self.weights))
         people, own = (float((side >= answer).mean()) for side in (self.people, self.own))
         return Placed(length, answer, people, own)
 
 
-def _says(features: Floats, weights: Floats) -> Floats:
+def _probabilities(features: Floats, weights: Floats) -> Floats:
+    """σ(w x + b) of each row, by a tanh, which does not overflow."""
     return np.asarray(0.5 * (1 + np.tanh((features @ weights[:-1] + weights[-1]) / 2)))
 
 
@@ -238,7 +238,7 @@ def logistic_regression(features: Floats, answers: Floats, penalty: float = 1.0)
     ridge[-1, -1] = 1e-9
     weights = np.zeros(x.shape[1])
     for _ in range(50):
-        p = _says(features, weights)
+        p = _probabilities(features, weights)
         gradient = x.T @ (p - answers) + ridge @ weights
         step = np.linalg.solve((x.T * (p * (1 - p))) @ x + ridge, gradient)
         weights = weights - step

@@ -4,7 +4,6 @@ Text is read by the same path as `LanguageModel.log_probs` reads it, so the log-
 digit; of each distribution only a summary is kept, so that a vocabulary of any size does.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -207,19 +206,11 @@ def _counted(ngrams: "KneserNey", ids: Ids, reading: Reading) -> Distributions:
     log_probs = ngrams.log_probs(tokens, documents)
     starts = np.zeros(1, np.int64) if documents is None else np.append(0, documents)
     begins = starts[np.searchsorted(starts, np.arange(len(tokens)), side="right") - 1]
+    # What is cut off of a context here is further back than the model looks.
+    begins = np.maximum(begins, np.arange(len(tokens)) - ngrams.order)
     size = max(1, HELD // ngrams.vocab_size)
-    return Distributions.join(
-        [
-            Distributions.of(np.stack(list(rows)), tokens[first : first + size], log_probs[first : first + size])
-            for first in range(0, len(tokens), size)
-            for rows in [_rows(ngrams, tokens, begins, range(first, min(first + size, len(tokens))))]
-        ]
-    )
-
-
-def _rows(ngrams: "KneserNey", tokens: Ints, begins: Ints, places: range) -> Iterator[Floats]:
-    """The distribution at each of some places, as log-probabilities (V)."""
-    for place in places:
-        begin = max(int(begins[place]), place - ngrams.order)
-        # A context that is cut off here is longer than any that the model looks at.
-        yield np.log(ngrams.distribution(tokens[begin:place].tolist()))
+    parts = []
+    for some in np.split(np.arange(len(tokens)), range(size, len(tokens), size)):
+        rows = [np.log(ngrams.distribution(tokens[begins[place] : place].tolist())) for place in some]
+        parts.append(Distributions.of(np.stack(rows), tokens[some], log_probs[some]))
+    return Distributions.join(parts)

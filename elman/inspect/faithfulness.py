@@ -1,6 +1,6 @@
 """How faithful saliency is: whether a prediction falls without the tokens that it names, and stands with them alone."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from elman.draw.panels import Line, Lines, Note, Panel, Table
-from elman.inspect.methods import METHODS, chosen_methods
+from elman.inspect.methods import METHODS, chosen_methods, refused_panels
 from elman.inspect.subject import Cut, Question, Subject, subject_of
 from elman.inspect.view import AnyModel, View
 from elman.train.recipe import Section
@@ -92,8 +92,7 @@ def faithfulness(
         for name, method in chosen.items()
     }
     orders[RANDOM] = [[_shuffled(seed, n, len(cut.pieces)) for n, cut in enumerate(cuts)] for seed in range(seeds)]
-    measured = _Measured(subject, cuts, questions)
-    measured.prepare(
+    edits = (
         edit
         for rounds in orders.values()
         for rows in rounds
@@ -101,6 +100,7 @@ def faithfulness(
         for number, order in enumerate(rows)
         for edit in _edits(number, order, share)
     )
+    measured = _probabilities(subject, cuts, questions, edits)
     curves = {name: _curve(measured, whole, rounds, shares) for name, rounds in orders.items()}
     best = max(chosen, key=lambda name: curves[name].faithfulness)
     chance = curves[RANDOM].faithfulness + 2 * curves[RANDOM].mean_spread
@@ -124,25 +124,21 @@ def _edits(number: int, order: Order, share: float) -> tuple[Places, Places]:
     return (number, tuple(sorted(first))), (number, tuple(sorted(others)))
 
 
-class _Measured:
-    """How probable what is asked for is in edited texts; each is read once, whoever asks for it."""
-
-    def __init__(self, subject: Subject, cuts: Sequence[Cut], questions: Sequence[Question]) -> None:
-        self.subject, self.cuts, self.questions = subject, cuts, questions
-        self.known: dict[Places, float] = {}
-
-    def prepare(self, edits: Iterator[Places]) -> None:
-        wanted = list(dict.fromkeys(edits))
-        outputs = self.subject.outputs([self.subject.removed(self.cuts[n], places) for n, places in wanted])
-        for edit, output in zip(wanted, outputs, strict=True):
-            self.known[edit] = self.subject.probability(self.questions[edit[0]], output)
-
-    def __call__(self, edits: Sequence[Places]) -> NDArray[np.float64]:
-        return np.array([self.known[edit] for edit in edits])
+def _probabilities(
+    subject: Subject, cuts: Sequence[Cut], questions: Sequence[Question], edits: Iterable[Places]
+) -> dict[Places, float]:
+    """How probable what is asked for is in edited texts; each is read once, however often it is there."""
+    wanted = list(dict.fromkeys(edits))
+    outputs = subject.outputs([subject.removed(cuts[number], places) for number, places in wanted])
+    pairs = zip(wanted, outputs, strict=True)
+    return {edit: subject.probability(questions[edit[0]], output) for edit, output in pairs}
 
 
 def _curve(
-    measured: _Measured, whole: NDArray[np.float64], rounds: Sequence[Sequence[Order]], shares: Sequence[float]
+    measured: Mapping[Places, float],
+    whole: NDArray[np.float64],
+    rounds: Sequence[Sequence[Order]],
+    shares: Sequence[float],
 ) -> Curve:
     """Means over the texts, and over rounds of orders where there are several."""
     losses = np.zeros((len(rounds), 2, len(shares)))
@@ -150,18 +146,19 @@ def _curve(
         for place, share in enumerate(shares):
             edits = [_edits(text, order, share) for text, order in enumerate(rows)]
             for kind in (0, 1):
-                losses[number, kind, place] = (whole - measured([edit[kind] for edit in edits])).mean()
-    mean, spread = losses.mean(0), losses.std(0)
-    total = losses.mean(2)  # rounds x 2
-    several = len(rounds) > 1
+                losses[number, kind, place] = (whole - [measured[edit[kind]] for edit in edits]).mean()
+    mean, total = losses.mean(0), losses.mean(2)  # 2 x shares, rounds x 2
+    spread, mean_spread = np.empty((2, 0)), 0.0
+    if len(rounds) > 1:
+        spread, mean_spread = losses.std(0, ddof=1), float((total[:, 0] - total[:, 1]).std(ddof=1))
     return Curve(
         mean[0].tolist(),
         mean[1].tolist(),
         float(mean[0].mean()),
         float(mean[1].mean()),
-        spread[0].tolist() if several else [],
-        spread[1].tolist() if several else [],
-        float((total[:, 0] - total[:, 1]).std()),
+        spread[0].tolist(),
+        spread[1].tolist(),
+        mean_spread,
     )
 
 
@@ -178,13 +175,13 @@ class FaithfulnessView(View[Faithfulness]):
         return [faithfulness(model, texts, target=options.target, seeds=options.seeds)]
 
     def panels(self, data: Faithfulness) -> list[Panel]:
-        panels: list[Panel] = [Note("most faithful", sentence(data)), _table(data)]
-        panels.append(_lines(data, "comprehensiveness", "lost without the first tokens (high is good)"))
-        panels.append(_lines(data, "sufficiency", "lost with the first tokens alone (low is good)"))
-        if data.refused:
-            told = " ".join(f"{METHODS[name].title} is left out: {why}." for name, why in data.refused.items())
-            panels.append(Note("not here", told))
-        return panels
+        return [
+            Note("most faithful", sentence(data)),
+            _table(data),
+            _lines(data, "comprehensiveness", "lost without the first tokens (high is good)"),
+            _lines(data, "sufficiency", "lost with the first tokens alone (low is good)"),
+            *refused_panels(data.refused),
+        ]
 
 
 def sentence(data: Faithfulness) -> str:

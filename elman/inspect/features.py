@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from elman.batches.stream import IdStream
 from elman.draw.panels import Note, Panel, Table, Token, Tokens
 from elman.errors import UserError, nearest
 from elman.files import read_text
 from elman.inspect.probes import FEWEST, ON, Halves, Values, Verdict, check_enough
-from elman.inspect.traces import STATES, Ints, Trace, corpus_ids, encoded, refusal, trace_blocks, trace_text
+from elman.inspect.traces import STATES, corpus_ids, encoded, refusal, trace_blocks, trace_text, whole_parts
 from elman.inspect.view import AnyModel, View
 from elman.tasks.language import LanguageModel
 from elman.text import Tokenizer
@@ -166,6 +165,16 @@ def _since(mark: str | None, pieces: Sequence[str]) -> Floats:
     return found
 
 
+def label_file(feature: str) -> Path | None:
+    """The file that a feature of labels names; None of any other feature.
+
+    >>> str(label_file("labels:tags.txt")), label_file("line-position")
+    ('tags.txt', None)
+    """
+    name = feature.removeprefix("labels:")
+    return Path(name) if name and name != feature else None
+
+
 def read_labels(path: Path, tokens: int) -> Values:
     """One label a line for each token: numbers, or names."""
     lines = read_text(path).splitlines()
@@ -231,39 +240,29 @@ def _seen(
     label: str | None,
 ) -> tuple[NDArray[np.float32], Values, list[tuple[str, int]]]:
     """All states side by side (N x D), the feature (N), and which part has how many of the D units."""
-    file = Path(feature.removeprefix("labels:")) if feature.startswith("labels:") and feature != "labels:" else None
-    reader = None if file is not None else read_feature(feature)  # before anything is computed
+    file = label_file(feature)
+    reader = read_feature(feature) if file is None else None  # before anything is computed
     if corpus is None:
         traces = [trace_text(model, text, label) for text in texts]
-        parts = {name: np.concatenate([one.parts[name] for one in traces]) for name in _states(traces[0])}
-        ids = np.concatenate([encoded(model, text) for text in texts])
-        starts = np.cumsum([0, *(len(one.tokens) for one in traces)])[:-1]
+        names = [name for name in traces[0].parts if name.split(".")[1] in STATES]
+        parts = {name: np.concatenate([one.parts[name] for one in traces]) for name in names}
+        each = [encoded(model, text) for text in texts]
+        ids, starts = np.concatenate(each), np.cumsum([0, *map(len, each)])[:-1]
+        labelled = len(ids)
     else:
         stream = corpus_ids(model, corpus, label)
         labelled, stream = len(stream), stream.view(0, min(len(stream), most))
-        parts, ids, starts = _corpus_states(model, stream)
+        parts, ids = whole_parts(trace_blocks(model, stream, STATES)), stream.read(0, len(stream))
+        found = model.reading.documents(stream)
+        starts = np.zeros(1, np.int64) if found is None else found
     if file is not None:
-        every = read_labels(file, len(ids) if corpus is None else labelled)
-        values = every.take(slice(len(ids)))
+        values = read_labels(file, labelled).take(slice(len(ids)))
     else:
         assert reader is not None
         documents = np.split(ids, starts[1:])
         numbers = [reader[0](decoded_pieces(model.tokenizer, one.tolist())) for one in documents if len(one)]
         values = Values(np.concatenate(numbers), reader[1])
     return np.concatenate(list(parts.values()), axis=1), values, [(name, part.shape[1]) for name, part in parts.items()]
-
-
-def _states(trace: Trace) -> list[str]:
-    return [name for name in trace.parts if name.split(".")[1] in STATES]
-
-
-def _corpus_states(model: LanguageModel, ids: IdStream) -> tuple[dict[str, NDArray[np.float32]], Ints, Ints]:
-    """The states of all layers, the ids, and where documents begin."""
-    blocks = list(trace_blocks(model, ids, STATES))
-    order = np.argsort(np.concatenate([block.places for block in blocks]))
-    parts = {name: np.concatenate([block.parts[name] for block in blocks])[order] for name in blocks[0].parts}
-    documents = model.reading.documents(ids)
-    return parts, ids.read(0, len(ids)), np.zeros(1, np.int64) if documents is None else documents
 
 
 # The view
@@ -287,16 +286,14 @@ class FeaturesView(View[Features]):
         asked = options.model_dump(exclude={"feature"})
         feature = options.feature or ""
         found = follow(language, feature, texts, **asked)
-        own = feature.startswith("labels:")
-        labels = (
-            read_labels(Path(feature.removeprefix("labels:")), found.tokens) if own and not options.corpus else None
-        )
+        file = label_file(feature)
+        labels = read_labels(file, found.tokens) if file and options.corpus is None else None
         data, start = [], 0
         for text in texts:
             trace = trace_text(language, text, options.label)
             stop = start + len(trace.tokens)
             values = None if labels is None else labels.numbers[start:stop]
-            if not own:
+            if file is None:
                 values = read_feature(feature)[0](decoded_pieces(language.tokenizer, encoded(language, text).tolist()))
             rows = [trace.parts[one.part][:, one.unit].tolist() for one in found.units[:SHOWN]]
             words = language.tokenizer.settings.kind == "words"

@@ -1,8 +1,9 @@
 """The methods that give each token of a text a number, by name."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from elman.draw.panels import Note, Panel
 from elman.errors import UserError, nearest
 from elman.inspect.attribution import Attribution
 from elman.inspect.gradients import gradient_input, integrated_gradients
@@ -73,3 +74,9 @@ def chosen_methods(
         others = ", ".join(other for other, method in METHODS.items() if method.refusal(subject) is None)
         raise UserError(f"the method {name!r} does not apply: {reason}; take {others}")
     return {name: METHODS[name] for name in reasons if name not in refused}, refused
+
+
+def refused_panels(refused: Mapping[str, str]) -> list[Panel]:
+    """A note about methods that do not apply, and why; nothing where all of them do."""
+    told = " ".join(f"{METHODS[name].title} is left out: {why}." for name, why in refused.items())
+    return [Note("not here", told)] if told else []

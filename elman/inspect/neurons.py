@@ -5,7 +5,7 @@ found.activations[0]                         # one number for each token
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, cast
 
 import numpy as np
@@ -142,7 +142,7 @@ class NeuronsView(View[Neurons]):
             return found
         ids = corpus_ids(language, options.corpus, options.label)
         counted = saturation(block.parts for block in trace_blocks(language, ids))
-        return [Neurons(**{**vars(one), "saturation": counted, "steps": len(ids)}) for one in found]
+        return [replace(one, saturation=counted, steps=len(ids)) for one in found]
 
     def panels(self, data: Neurons) -> list[Panel]:
         """A heat map, the text for each unit, and the gates."""
@@ -178,11 +178,6 @@ def _gates(data: Neurons) -> list[Panel]:
             if one.gate == gate
             for unit, (left, right) in enumerate(zip(one.left, one.right, strict=True))
         ]
-        axes: dict[str, Any] = {
-            "x": "share of time shut",
-            "y": "share of time open",
-            "x_range": (0, 1),
-            "y_range": (0, 1),
-        }
-        shown.append(Points(f"gate {gate}: a point for each unit", points, **axes))
+        title, axes = f"gate {gate}: a point for each unit", ("share of time shut", "share of time open")
+        shown.append(Points(title, points, *axes, x_range=(0, 1), y_range=(0, 1)))
     return shown

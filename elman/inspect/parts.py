@@ -13,9 +13,8 @@ from torch.nn.utils.rnn import PackedSequence
 
 from elman.inspect.subject import Subject
 from elman.nn.cells import Cell, ChoGRUCell, LSTMCell, State
-from elman.nn.fast.torch_layers import cell_with, weights_of
 from elman.nn.pooling import AttentionPooling, LastPooling, MaxPooling, Pooling
-from elman.nn.recurrent import CellLayer
+from elman.nn.recurrent import cells_of
 from elman.nn.steps import run_stack, sequence_of_rows, unroll_directions
 
 
@@ -78,14 +77,6 @@ def run_parts(subject: Subject, vectors: Tensor, embedded: PackedSequence, make:
     bias = torch.zeros_like(outputs[0])
     bias[-1] = head.bias.detach()
     return outputs + bias
-
-
-def cells_of(layer: nn.Module) -> list[Cell]:
-    """The cells of a layer, one for each direction."""
-    if isinstance(layer, CellLayer):
-        return list(layer.cells)  # type: ignore[arg-type]
-    assert isinstance(layer, nn.RNNBase)
-    return [cell_with(layer.mode, layer.hidden_size, layer.bias, weights) for weights in weights_of(layer)]
 
 
 def _pooled(pooling: Pooling, steps: Tensor, final: Tensor, embedded: PackedSequence) -> Tensor:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from elman.draw.panels import Bars, HeatMap, Note, Panel, Table, Token, Tokens
 from elman.inspect.attribution import Attribution, agreement
-from elman.inspect.methods import METHODS, Method, chosen_methods
+from elman.inspect.methods import METHODS, Method, chosen_methods, refused_panels
 from elman.inspect.occlusion import Edit, occlusion, score_without
 from elman.inspect.phrase import find_phrase
 from elman.inspect.subject import Cut, Floats, Question, Subject, subject_of
@@ -182,10 +182,7 @@ class SaliencyView(View[Saliency]):
             panels.append(Table("agreement", ["method", *names], rows, note=note))
         if data.phrase is not None:
             panels += _phrase_panels(data.phrase)
-        if data.refused:
-            told = " ".join(f"{METHODS[name].title} is left out: {why}." for name, why in data.refused.items())
-            panels.append(Note("not here", told))
-        return panels
+        return [*panels, *refused_panels(data.refused)]
 
 
 def prediction_sentence(data: Saliency) -> str:
@@ -221,7 +218,7 @@ def _positions(data: Saliency) -> HeatMap:
     most = max(abs(value) for row in data.by_position for value in row) or 1.0
     rows = [f"{data.tokens[row - 1]}: {tag}" for row, tag in zip(data.positions, data.target, strict=True)]
     title = f"each tag by itself ({METHODS[next(iter(data.methods))].title})"
-    return HeatMap(title, data.by_position, rows, data.tokens, scale="diverging", low=-most, high=most)
+    return HeatMap(title, data.by_position, rows, data.tokens, scale="diverging", high=most)
 
 
 def _phrase_panels(phrase: PhraseParts) -> list[Panel]:

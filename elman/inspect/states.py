@@ -178,7 +178,8 @@ def _groups(
     elif colour == "token":
         found = names
     else:
-        found = [one for text in texts for one in _predicted(model, text, label)]
+        sizes = Counter(number for number, _ in places)
+        found = [one for number, text in enumerate(texts) for one in _predicted(model, text, sizes[number], label)]
     common = {name for name, _ in Counter(found).most_common(GROUPS)}
     return [name if name in common or len(set(found)) == GROUPS + 1 else "others" for name in found]
 
@@ -195,9 +196,8 @@ def _ranges(numbers: list[int]) -> list[str]:
     return [spans[int(np.searchsorted(cuts, number, side="right")) - 1] for number in numbers]
 
 
-def _predicted(model: AnyModel, text: str, label: str | None) -> list[str]:
-    """What the model says: a label or tag for each token; of a language model, the likeliest next token."""
-    size = len(trace_text(model, text, label).tokens)
+def _predicted(model: AnyModel, text: str, size: int, label: str | None) -> list[str]:
+    """What the model says of each of `size` tokens: a label or tag; of a language model, the likeliest next token."""
     if isinstance(model, TextClassifier):
         return [", ".join(model.predict(text).labels) or "none"] * size
     if isinstance(model, TagModel):

@@ -159,10 +159,10 @@ class Subject(ABC):
         """The outputs that follow from the vectors of tokens."""
         return self.model.network.score(embedded)  # type: ignore[no-any-return]
 
-    def batches(self, sequences: Sequence[NDArray[Any]], tokens: int = TOKENS) -> Iterator[tuple[Ints, Ragged]]:
+    def batches(self, sequences: Sequence[NDArray[Any]]) -> Iterator[tuple[Ints, Ragged]]:
         """Sequences of like length together: their numbers, and themselves."""
         every = Ragged.of(sequences)
-        for numbers in by_length(every.lengths, TEXTS, tokens=tokens):
+        for numbers in by_length(every.lengths, TEXTS, tokens=TOKENS):
             yield numbers, every.take(numbers)
 
     def outputs(self, sequences: Sequence[NDArray[Any]]) -> list[Floats]:

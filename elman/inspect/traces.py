@@ -4,7 +4,7 @@ trace = trace_text(elman.load("runs/shakespeare"), "To be, or not to be")
 trace.tokens, trace.parts["1.c"]             # T tokens; the cell states of the first layer, T x H
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -113,9 +113,7 @@ def encoded(model: LanguageModel, text: str) -> Ints:
 def _language_trace(model: LanguageModel, text: str, label: str | None) -> Trace:
     ids = encoded(model, text)
     labels = np.array([label_place(model, label)]) if model.labels or label is not None else None
-    blocks = list(trace_blocks(model, IdStream(ids.astype(np.uint32), labels=labels)))
-    order = np.argsort(np.concatenate([block.places for block in blocks]))
-    parts = {name: np.concatenate([block.parts[name] for block in blocks])[order] for name in blocks[0].parts}
+    parts = whole_parts(trace_blocks(model, IdStream(ids.astype(np.uint32), labels=labels)))
     return Trace([model.tokenizer.tokens[id] for id in ids.tolist()], parts)
 
 
@@ -226,6 +224,13 @@ def trace_blocks(model: LanguageModel, ids: Ids, names: Sequence[str] | None = N
             yield _short_blocks(model, group, names)
 
 
+def whole_parts(blocks: Iterable[Block]) -> dict[str, Floats]:
+    """The parts of all blocks together, in the order of the corpus, however it was read."""
+    every = list(blocks)
+    order = np.argsort(np.concatenate([block.places for block in every]))
+    return {name: np.concatenate([block.parts[name] for block in every])[order] for name in every[0].parts}
+
+
 @dataclass(frozen=True)
 class Document:
     """A stretch of a corpus that is read with a fresh state, forwards or backwards."""
@@ -244,9 +249,8 @@ class Document:
     def read(self, first: int, last: int) -> tuple[Ints, Ints]:
         """The tokens that are read as the ones from `first` up to `last`, and where they stand."""
         if not self.backward:
-            return self.ids.read(self.start + first, self.start + last), np.arange(
-                self.start + first, self.start + last
-            )
+            low, high = self.start + first, self.start + last
+            return self.ids.read(low, high), np.arange(low, high)
         size = len(self) - self.ended  # without the end token, which is read last here as well
         low, high = self.start + size - min(last, size), self.start + size - min(first, size)
         ids, places = self.ids.read(low, high)[::-1].copy(), np.arange(low, high)[::-1]

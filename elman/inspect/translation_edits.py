@@ -41,6 +41,8 @@ class TranslationEdits:
     spaced: bool
     """Whether the pieces are words; else they are characters."""
     edits: list[SourceEdit]
+    replace: str | None = None
+    """What was put in the place of each word; None where it was dropped."""
 
 
 def translation_edits(model: Translator, text: str, replace: str | None = None) -> TranslationEdits:
@@ -61,7 +63,7 @@ def translation_edits(model: Translator, text: str, replace: str | None = None) 
         )
         for piece, source, one, log_prob in zip(pieces, sources, found, log_probs, strict=True)
     ]
-    return TranslationEdits(first.text, before.log_prob, spaced, edits)
+    return TranslationEdits(first.text, before.log_prob, spaced, edits, replace)
 
 
 class TranslationEditsView(View[TranslationEdits]):
@@ -85,12 +87,20 @@ class TranslationEditsView(View[TranslationEdits]):
             )
             for one in data.edits
         ]
+        piece = "word" if data.spaced else "character"
         rows = [[one.word, one.translation, f"{one.changed:.0%}", f"{one.log_prob:.2f}"] for one in data.edits]
         return [
             Tokens(data.translation, tokens, scale="sequential", legend=("as before", "all else"), spaced=data.spaced),
             Table(
-                "each word changed",
-                ["word", "translation without it", "changed", "log p of the first translation"],
+                f"each {piece} {'dropped' if data.replace is None else 'replaced'}",
+                [
+                    piece,
+                    "translation without it"
+                    if data.replace is None
+                    else f"translation with {data.replace!r} in its place",
+                    "changed",
+                    "log p of the first translation",
+                ],
                 rows,
                 note=f"With every word the first translation has log p = {data.log_prob:.2f}.",
             ),

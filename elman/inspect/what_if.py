@@ -11,6 +11,7 @@ from elman.draw.panels import Note, Panel, Table
 from elman.errors import UserError
 from elman.inspect.alignment import Alignment
 from elman.inspect.view import AnyModel, View
+from elman.metrics.alignments import hard_alignment, to_pharaoh
 from elman.ragged import Ragged
 from elman.tasks.search import Search
 from elman.tasks.translate import Translator
@@ -71,6 +72,10 @@ def what_if(
     steps = ForcedSteps(model.network.eval(), Ragged.of([source]), places)
     before = model.predict(text, alignments=True, beam=beam)
     best = model.search(text, search, steps)[0]
+    if forced and max(forced) > len(best.ids):
+        raise UserError(
+            f"step {max(forced)} is beyond the translation, which has {len(best.ids)} tokens: name a step of it"
+        )
     return WhatIf(
         Alignment.of(before),
         _alignment(model, source, best, steps),
@@ -92,14 +97,13 @@ def _alignment(model: Translator, source: np.ndarray, best: "Hypothesis", steps:
     if model.settings.reverse_source:
         table, ids = table[:, ::-1], source[::-1]
     words = model.sides.target.tokens
-    pairs = " ".join(f"{int(row.argmax())}-{place}" for place, row in enumerate(table))
     return Alignment(
         model.sides.write(best.ids),
         best.score,
         [names[id] for id in ids.tolist()],
         [words[id] for id in best.ids],
         table,
-        pairs,
+        to_pharaoh(hard_alignment(table)),
     )
 
 

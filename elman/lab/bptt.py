@@ -145,7 +145,7 @@ class BpttExperiment(Experiment[Derivation]):
     """The hand-derived gradients of U, W_h and W_e."""
 
     name = "bptt"
-    about = "the gradients that the course derives by hand against autograd; truncated after 1, 5, 35 steps"
+    about = "the gradients that the course derives by hand against autograd, and what truncation leaves of them"
     claim = (
         "The gradient of the recurrent weights is a sum over all earlier steps, each through a product of Jacobians; "
         "truncated backpropagation computes it over a small window only, in place of longer sequences."
@@ -179,7 +179,7 @@ class BpttExperiment(Experiment[Derivation]):
             {k: spread(each) for k, each in lengths.items()},
         )
 
-    def verdict(self, data: Derivation) -> tuple[bool, str]:
+    def verdict(self, data: Derivation) -> tuple[bool | None, str]:
         told = ", ".join(f"{one.mean:.2g} degrees after {k}" for k, one in data.angles.items())
         falling = [one.mean for _, one in sorted(data.angles.items())]
         holds = data.difference < 1e-10 and falling == sorted(falling, reverse=True)

@@ -34,8 +34,8 @@ class Experiment(Generic[D]):
         """The numbers; `say` is told what is being done, now and then."""
         raise NotImplementedError
 
-    def verdict(self, data: D) -> tuple[bool, str]:
-        """Whether the claim held, and a sentence with the figures that say so."""
+    def verdict(self, data: D) -> tuple[bool | None, str]:
+        """Whether the claim held (None: the numbers do not decide it), and a sentence with the figures that say so."""
         raise NotImplementedError
 
     def panels(self, data: D) -> list[Panel]:
@@ -45,6 +45,10 @@ class Experiment(Generic[D]):
     def film(self, data: D) -> list[Page]:
         """The frames of a film, for `--out NAME.gif`; none where it has no film."""
         return []
+
+    def asks_for_film(self, path: Path) -> bool:
+        """Whether a name is that of a film (.gif), and the experiment has one."""
+        return path.suffix.lower() == ".gif" and type(self).film is not Experiment.film
 
 
 @dataclass(frozen=True)
@@ -56,8 +60,8 @@ class Outcome:
     seconds: float
 
     @property
-    def holds(self) -> bool:
-        """Whether the claim held."""
+    def holds(self) -> bool | None:
+        """Whether the claim held; None where what was asked for does not decide it."""
         return self.experiment.verdict(self.data)[0]
 
     @property
@@ -72,7 +76,8 @@ class Outcome:
 
     def page(self) -> Page:
         """What is to be drawn."""
-        verdict = Note("verdict", f"{'It holds' if self.holds else 'It does not hold'}: {self.verdict}")
+        words = {True: "It holds", False: "It does not hold", None: "Not decided"}
+        verdict = Note("verdict", f"{words[self.holds]}: {self.verdict}")
         panels = [Note("the claim", self.experiment.claim), verdict, *self.experiment.panels(self.data)]
         return Page(f"{self.experiment.name}: {self.experiment.about}", f"{self.seconds:.0f} s", [Column("", panels)])
 
@@ -84,9 +89,9 @@ class Outcome:
     def save(self, path: Path | str) -> None:
         """Write a page (.html), the numbers (.json), a picture (.png, .svg) or a film (.gif)."""
         path = Path(path)
-        if path.suffix.lower() == ".gif" and (frames := self.experiment.film(self.data)):
+        if self.experiment.asks_for_film(path):
             from elman.draw.picture import draw_film
 
-            draw_film(frames, path)
+            draw_film(self.experiment.film(self.data), path)
         else:
             write(path, self.page, self.to_dict)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from elman.draw.panels import Bars, Line, Lines, Panel, Table
 from elman.lab.experiment import Experiment, Say
-from elman.lab.gradients import SYMBOLS, brackets, input_gradients, one_hot, reach
+from elman.lab.gradients import SYMBOLS, brackets, input_gradients, one_hot, reach, steps_told
 from elman.lab.memory import DISTANCES, TASKS, Memory, remember
 from elman.lab.networks import Network, Spread, means, set_weights, spread
 from elman.train.recipe import Section
@@ -73,26 +73,18 @@ class InitExperiment(Experiment[Beginnings]):
                 torch.manual_seed(seed)
                 network = Network(cell, len(SYMBOLS), options.hidden, len(SYMBOLS))
                 set_weights(network.body, weights, bias)
-                norms.append(
-                    input_gradients(network.body, one_hot(brackets(16, options.steps, np.random.default_rng(seed))))
-                )
-            memory = remember(
-                TASKS[0],
-                cell,
-                DISTANCES,
-                options.hidden,
-                options.updates,
-                options.seeds,
-                weights=weights,
-                forget_bias=bias,
-            )
+                text = brackets(16, options.steps, np.random.default_rng(seed))  # B x T
+                norms.append(input_gradients(network.body, one_hot(text)))
+            sizes = options.hidden, options.updates, options.seeds
+            memory = remember(TASKS[0], cell, DISTANCES, *sizes, weights=weights, forget_bias=bias)
             results.append(Beginning(name, norms, spread(reach(one) for one in norms), memory))
         return Beginnings(options.steps, results)
 
-    def verdict(self, data: Beginnings) -> tuple[bool, str]:
+    def verdict(self, data: Beginnings) -> tuple[bool | None, str]:
         reached = {one.name: one.reached.mean for one in data.results}
         told = "; ".join(
-            f"{one.name} {one.reached.mean:.0f} steps, remembers {one.memory.longest.mean:.0f}" for one in data.results
+            f"{one.name} {steps_told(one.reached, data.steps)} steps, remembers {one.memory.longest.mean:.0f}"
+            for one in data.results
         )
         zero, one, two, normal, orthogonal = reached.values()
         return zero < one < two and normal < orthogonal, f"1 % of the gradient is left after: {told}."
@@ -100,7 +92,7 @@ class InitExperiment(Experiment[Beginnings]):
     def panels(self, data: Beginnings) -> list[Panel]:
         x = list(range(1, data.steps + 1))
         lines = [Line(one.name, x, [max(n, 1e-12) for n in means(one.norms)]) for one in data.results]
-        rows = [[one.name, str(one.reached), str(one.memory.longest)] for one in data.results]
+        rows = [[one.name, steps_told(one.reached, data.steps), str(one.memory.longest)] for one in data.results]
         return [
             Lines("before training", lines, "step", "gradient, as a share of the last", log_y=True),
             Bars(

@@ -24,6 +24,7 @@ LONGEST = 10  # n of the words to learn from; twice as many symbols
 TESTED = (2, 4, 6, 8, 10, 12, 15, 20, 30, 40)
 EACH = 20  # random words of each length
 BATCHES = 60  # that are read again and again
+OPENING, CLOSING = "a([", "b)]"  # symbols that count up, and down
 Word = tuple[str, list[set[str]]]
 """Its symbols, and after each those that may come next ($ is the end)."""
 
@@ -40,8 +41,8 @@ class LanguageOptions(CellOptions):
 def counted(n: int, symbols: str) -> Word:
     """a^n b^n, or a^n b^n c^n: the first symbol or the second may come until the count is known.
 
-    >>> counted(1, "ab")
-    ('ab', [{'a', 'b'}, {'$'}])
+    >>> counted(1, "ab") == ("ab", [{"a", "b"}, {"$"}])
+    True
     """
     word = "".join(symbol * n for symbol in symbols)
     after = [{symbols[0], symbols[1]}] * n
@@ -54,8 +55,8 @@ def counted(n: int, symbols: str) -> Word:
 def nested(pairs: int, kinds: str, chance: np.random.Generator) -> Word:
     """A random word of balanced brackets (Dyck) with so many pairs.
 
-    >>> nested(1, "()", np.random.default_rng(0))
-    ('()', [{'(', ')'}, {'(', '$'}])
+    >>> nested(1, "()", np.random.default_rng(0)) == ("()", [{"(", ")"}, {"(", "$"}])
+    True
     """
     opening, closing = kinds[::2], dict(zip(kinds[::2], kinds[1::2], strict=True))
     word, stack, left = "", list[str](), pairs
@@ -87,7 +88,7 @@ class Counter:
     correlation: float
     word: str
     depth: list[int]
-    """Symbols open after each step."""
+    """Symbols open after each step: an a or an opening bracket counts up, a b or a closing one down."""
     activation: list[float]
 
 
@@ -113,7 +114,7 @@ class Languages:
 
 
 def encode(words: list[Word], symbols: str) -> tuple[Tensor, Tensor, Tensor]:
-    """Words of one length: one-hot (B x T x V), what may come next (B x T x V+1), and which steps count (B x T)."""
+    """Words, padded: one-hot (B x T x V), what may come next (B x T x V+1), and which steps count (B x T)."""
     length = max(len(word) for word, _ in words)
     names = symbols + "$"
     x = torch.zeros(len(words), length, len(symbols))
@@ -144,9 +145,7 @@ def counting_unit(network: Network, word: Word, symbols: str) -> Counter:
     x, _, _ = encode([word], symbols)
     inside = network.body.trace(x).inside[0]
     states = inside.get("c", inside["h"])[0].numpy()  # T x H
-    depth = list(
-        accumulate(1 if symbol in symbols[0] + symbols[2:3] * (symbols == "()[]") else -1 for symbol in word[0])
-    )
+    depth = list(accumulate((symbol in OPENING) - (symbol in CLOSING) for symbol in word[0]))
     found = [abs(float(np.corrcoef(unit, depth)[0, 1])) if unit.std() > 1e-6 else 0.0 for unit in states.T]
     best = int(np.argmax(found))
     return Counter(best, found[best], word[0], depth, states[:, best].tolist())
@@ -202,7 +201,7 @@ class LanguagesExperiment(Experiment[Languages]):
                 results.append(learn(cell, language, options))
         return Languages(LONGEST, options.states, results)
 
-    def verdict(self, data: Languages) -> tuple[bool, str]:
+    def verdict(self, data: Languages) -> tuple[bool | None, str]:
         beyond = [n for n in TESTED if n > data.longest]
         best = {
             language: max((one for one in data.results if one.language == language), key=_mean_beyond)

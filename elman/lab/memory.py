@@ -1,6 +1,6 @@
 """How long a cell remembers: tasks that need something from long ago, at growing distance, within a budget."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,8 +35,8 @@ class Memory:
 
     cell: str
     task: str
-    scores: dict[int, list[float]]
-    """By distance, for each seed: the share that is right; 0 beyond the first distance that was not learned."""
+    scores: dict[int, list[float | None]]
+    """By distance, for each seed: the share that is right; None beyond the first distance that was not learned."""
     longest: Spread
     """The longest distance that was learned, over the seeds."""
 
@@ -97,15 +97,16 @@ class Task:
 TASKS = (Task("adding", adding_batch, 2, 1), Task("copy", copy_batch, 2 * SYMBOLS + 1, SYMBOLS))
 
 
-def longest_distance(scores: dict[int, float]) -> int:
+def longest_distance(scores: Mapping[int, float | None]) -> int:
     """The longest distance before the first that was not learned; 0 where none was.
 
-    >>> longest_distance({5: 1.0, 10: 0.97, 20: 0.2, 50: 0.0})
+    >>> longest_distance({5: 1.0, 10: 0.97, 20: 0.2, 50: None})
     10
     """
     reached = 0
     for distance in sorted(scores):
-        if scores[distance] < LEARNED:
+        score = scores[distance]
+        if score is None or score < LEARNED:
             break
         reached = distance
     return reached
@@ -124,16 +125,16 @@ def remember(
 ) -> Memory:
     """How far a cell comes in a task: a network that has learned one distance goes on to the next, up to the first
     that it does not learn within so many updates."""
-    each: list[dict[int, float]] = []
+    each: list[dict[int, float | None]] = []
     for seed in range(seeds):
         torch.manual_seed(seed)
         chance = np.random.default_rng(seed)
         network = Network(cell, task.inputs, hidden, task.outputs)
         set_weights(network.body, weights, forget_bias)
-        scores = dict.fromkeys(sorted(distances), 0.0)
+        scores: dict[int, float | None] = dict.fromkeys(sorted(distances))
         for distance in scores:
-            scores[distance] = _learn(network, task, distance, updates, chance)
-            if scores[distance] < LEARNED:
+            score = scores[distance] = _learn(network, task, distance, updates, chance)
+            if score < LEARNED:
                 break
         each.append(scores)
     table = {distance: [one[distance] for one in each] for distance in sorted(distances)}
@@ -169,38 +170,27 @@ class MemoryExperiment(Experiment[Memories]):
         for task in TASKS:
             for cell in options.cells:
                 say(f"{task.name}: {name_of(cell)}")
-                found = remember(
-                    task,
-                    cell,
-                    options.distances,
-                    options.hidden,
-                    options.updates,
-                    options.seeds,
-                )
-                results.append(found)
+                sizes = options.hidden, options.updates, options.seeds
+                results.append(remember(task, cell, options.distances, *sizes))
         return Memories(sorted(options.distances), options.updates, results)
 
-    def verdict(self, data: Memories) -> tuple[bool, str]:
+    def verdict(self, data: Memories) -> tuple[bool | None, str]:
         by_cell = {one.cell: one.longest.mean for one in data.results if one.task == "adding"}
         told = ", ".join(f"{cell} {mean:.0f}" for cell, mean in by_cell.items())
         plain, gated = by_cell.get("RNN (tanh)"), by_cell.get("LSTM")
-        holds = plain is None or gated is None or gated > plain
-        return holds, f"within {data.updates} updates a number was remembered for so many steps at most: {told}."
+        told = f"within {data.updates} updates a number was remembered for so many steps at most: {told}."
+        if plain is None or gated is None or max(plain, gated) == 0:
+            return None, told
+        return gated > plain, told
 
     def panels(self, data: Memories) -> list[Panel]:
         panels: list[Panel] = []
         for task in dict.fromkeys(one.task for one in data.results):
             rows = [one for one in data.results if one.task == task]
-            lines = [
-                Line(
-                    one.cell,
-                    data.distances,
-                    [spread(one.scores[d]).mean for d in data.distances],
-                    [min(one.scores[d]) for d in data.distances],
-                    [max(one.scores[d]) for d in data.distances],
-                )
-                for one in rows
-            ]
+            lines = []
+            for one in rows:
+                mean, low, high = zip(*(_range(one.scores[d]) for d in data.distances), strict=True)
+                lines.append(Line(one.cell, data.distances, mean, low, high))
             panels.append(Lines(f"{task}: what is right, by distance", lines, "steps", "share", log_x=True))
             panels.append(
                 Bars(
@@ -212,8 +202,15 @@ class MemoryExperiment(Experiment[Memories]):
                     note=f"{LEARNED:.0%} right within {data.updates} updates of 32 texts; mean over seeds.",
                 )
             )
-        rows_ = [
-            [one.task, one.cell, *(f"{spread(one.scores[d]).mean:.2f}" for d in data.distances)] for one in data.results
-        ]
-        panels.append(Table("scores", ["task", "cell", *map(str, data.distances)], rows_))
+        table = []
+        for one in data.results:
+            shown = [_range(one.scores[d])[0] for d in data.distances]
+            table.append([one.task, one.cell, *("–" if mean is None else f"{mean:.2f}" for mean in shown)])
+        panels.append(Table("scores", ["task", "cell", *map(str, data.distances)], table))
         return panels
+
+
+def _range(scores: Sequence[float | None]) -> tuple[float | None, float | None, float | None]:
+    """The mean, the lowest and the highest of those seeds that came so far."""
+    tried = [score for score in scores if score is not None]
+    return (sum(tried) / len(tried), min(tried), max(tried)) if tried else (None, None, None)

@@ -31,9 +31,8 @@ class CellOptions(Section):
     def _known(cls, value: tuple[Any, ...]) -> tuple[Any, ...]:
         names = [*CELLS, "rnn-relu"]
         for cell in value:
-            if not (isinstance(cell, str) and cell in names) and not (
-                isinstance(cell, type) and issubclass(cell, Cell)
-            ):
+            own = isinstance(cell, type) and issubclass(cell, Cell)
+            if not own and not (isinstance(cell, str) and cell in names):
                 raise ValueError(f"there is no cell {cell!r}: {nearest(str(cell), names)}")
         if not value:
             raise ValueError("give at least one cell")
@@ -94,8 +93,8 @@ def fit(
     lr: float = 3e-3,
     clip: float = 1.0,
     after: Callable[[int], bool] = lambda step: False,
-) -> int:
-    """Train by Adam on fresh batches; `after` each step says whether it is enough. The steps that were made."""
+) -> None:
+    """Train by Adam on fresh batches; `after` each step says whether it is enough."""
     optimizer = torch.optim.Adam(network.parameters(), lr=lr)
     for step in range(1, steps + 1):
         optimizer.zero_grad()
@@ -103,8 +102,7 @@ def fit(
         nn.utils.clip_grad_norm_(network.parameters(), clip)
         optimizer.step()
         if after(step):
-            return step
-    return steps
+            return
 
 
 @dataclass(frozen=True)

@@ -256,6 +256,19 @@ class Recurrent(nn.Module):
         return shape + (f", bidirectional, merge={self.merge}" if self.bidirectional else "")
 
 
+def cells_of(layer: nn.Module) -> list[Cell]:
+    """The cells of one layer of a `Recurrent`, one for each direction, with the layer's own weights.
+
+    >>> [type(cell).__name__ for cell in cells_of(Recurrent("gru", 3, 5, bidirectional=True).layers[0])]
+    ['GRUCell', 'GRUCell']
+    """
+    if isinstance(layer, CellLayer):
+        return list(layer.cells)  # type: ignore[arg-type]
+    assert isinstance(layer, nn.RNNBase)
+    groups = torch_layers.weights_of(layer)
+    return [torch_layers.cell_with(layer.mode, layer.hidden_size, layer.bias, weights) for weights in groups]
+
+
 def _rows(part: Tensor | PackedSequence) -> Tensor:
     return part.data if isinstance(part, PackedSequence) else part
 

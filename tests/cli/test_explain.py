@@ -1,7 +1,6 @@
 """`elman explain` from the command line, on a model of each task: terminal, page, data, picture; and in a browser."""
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -107,9 +106,11 @@ def test_help_shows_the_options_of_the_model_and_of_the_view() -> None:
         (["{classify}", "ulf", "--target", "nort"], "did you mean 'north'"),
         (["{classify}", "ulf", "--method", "magic"], "method"),
         (["{classify}", "ulf", "--view", "edits", "--faithfulness"], "--faithfulness is a view of its own"),
-        (["{classify}", *"abcdefghi"], "cannot be drawn side by side"),
+        (["{classify}", *"abcdefghi", "--out", "a.html"], "cannot be drawn side by side"),
         (["{classify}", "no/such/file.txt"], "no such file"),
         (["{tag}", "Ada went", "--position", "9"], "9"),
+        (["{lm}", "--data", "{lm}/config.json"], "reads running text, not records"),
+        (["{classify}", "--data", "nofile"], "no such file: nofile"),
         (["{translate}", "abcd", "--out", "a.pdf"], "should end in .html"),
         (["nowhere", "abcd"], "no model folder"),
     ],
@@ -119,19 +120,3 @@ def test_what_does_not_fit_is_one_sentence(arguments: list[str], sentence: str) 
     code, _, error = invoke("explain", *(part.format(**names) for part in arguments))
     assert code == 2 and sentence in error, error
     assert len(error.strip().splitlines()) == 1
-
-
-def test_many_texts_are_explained_in_batches() -> None:
-    """A hundred take far less than a hundred times as long as one."""
-    from elman.inspect.saliency import saliency
-
-    model = elman.load(KEPT / "classify")
-    texts = ["ulf", "ada", "olof", "maria", "gunnar"] * 40
-    saliency(model, texts[:1], ["gradient"])
-    began = time.process_time()
-    saliency(model, texts[:1], ["gradient"])
-    one = time.process_time() - began
-    began = time.process_time()
-    found = saliency(model, texts, ["gradient"])
-    assert time.process_time() - began < 50 * max(one, 1e-3)
-    assert len(found) == len(texts)

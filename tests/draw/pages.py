@@ -2,6 +2,7 @@
 
 import math
 import random
+import re
 from typing import Any
 
 from elman.draw.panels import (
@@ -23,6 +24,7 @@ from elman.draw.panels import (
 
 ODD = "</script><b>&amp; \"quotes\" 'too' \x00\x1b[31m \u202eabc\u202c שלום \ud800 🦉\u200d\n<!-- \t$x$ -->"
 """What is hard to write: tags, quotes, control characters, both directions, half a character, an owl."""
+SENTENCE = "It was a bright cold day in April, and the clocks were striking thirteen."
 RANKS = ("top 10", "top 100", "top 1,000", "below")
 
 
@@ -32,24 +34,7 @@ def every_panel(title: str = "ranks: how far down its list the model had each to
 
 
 def _first() -> Column:
-    words = [
-        "It",
-        "was",
-        "a",
-        "bright",
-        "cold",
-        "day",
-        "in",
-        "April",
-        ",",
-        "and",
-        "the",
-        "clocks",
-        "were",
-        "striking",
-        "thirteen",
-        ".",
-    ]
+    words = re.findall(r"\w+|[,.]", SENTENCE)
     buckets = [1, 0, 0, 2, 1, 0, 0, 1, 0, 0, 0, 3, 0, 2, 3, 0]
     chances = ["0.412", "0.207", "0.101", "0.055", "0.031", "0.018", "0.009", "0.004", "0.002", "0.001"]
     tip = {
@@ -72,7 +57,7 @@ def _first() -> Column:
     ]
     wide = [[math.sin(row * 0.7 + column / 4) * (0.4 + row / 12) for column in range(60)] for row in range(8)]
     return Column(
-        "It was a bright cold day in April, and the clocks were striking thirteen.",
+        SENTENCE,
         [
             Tokens(
                 "Ranks",

@@ -127,6 +127,8 @@ def _has_a_hold(sentence: str, typed: str) -> bool:
         return True
     if sentence.startswith(("- ", "-:", ". is", "standard input")):  # as short as names of files can be
         return True
+    if (place := re.search(r"(?:folder at|folder|file:) ([^\s:;,]+)", sentence)) and place[1] in typed.splitlines():
+        return True
     parts = {part for line in typed.splitlines() for part in (line, *re.split(r"[=,\s]", line))}
     parts |= {line.partition(".")[0] for line in typed.splitlines() if "=" in line}  # the section of a setting
     known = {f"elman {name}" for name in commands()} | {name.lstrip("-").replace("-", "_") for name in options()}

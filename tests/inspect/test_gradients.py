@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from torch.nn.utils.rnn import pack_padded_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from elman.inspect.gradients import GAP, gradient_input, integrated_gradients
 from elman.inspect.subject import Cut, Question, Subject, subject_of
@@ -66,11 +66,17 @@ def test_integrated_gradients_add_up_to_the_score_but_for_one_per_cent(settings:
         assert abs(sum(one.values) + one.edges - difference) <= 1.01 * GAP * max(abs(difference), 0.1)
 
 
-def test_many_texts_are_explained_as_each_alone() -> None:
-    subject = subject_of(classifier())
+def test_many_texts_are_explained_in_batches_as_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    subject, sizes, score = subject_of(classifier()), list[int](), Subject.score
     cuts, questions = asked(subject)
+
+    def counted(self: Subject, embedded: PackedSequence) -> torch.Tensor:
+        sizes.append(int(embedded.batch_sizes[0]))
+        return score(self, embedded)
+
+    monkeypatch.setattr(Subject, "score", counted)
     together = gradient_input(subject, cuts * 100, questions * 100)
-    assert len(together) == 300
+    assert len(together) == sum(sizes) == 300 and len(sizes) == 2
     for number, (cut, question) in enumerate(zip(cuts, questions, strict=True)):
         (alone,) = gradient_input(subject, [cut], [question])
         np.testing.assert_allclose(together[number + 297].values, alone.values, atol=1e-6)

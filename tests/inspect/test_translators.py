@@ -86,6 +86,7 @@ def test_a_forced_step_attends_where_it_is_told(model: Translator) -> None:
     assert found.after.weights[0].argmax() == same, "the step before is as it was"
     free = what_if(model, SOURCE, prefix=found.before.translation)
     assert np.allclose(free.after.weights, free.before.weights, atol=1e-4), "nothing is forced but what stands there"
+    assert free.after.alignment == free.before.alignment
 
 
 def test_every_view_has_panels(model: Translator) -> None:
@@ -107,6 +108,7 @@ def test_every_view_has_panels(model: Translator) -> None:
         ("what-if", {"attend": ("2",)}, "STEP:PLACE"),
         ("what-if", {"attend": ("2:9",)}, "places from 1 to 5"),
         ("what-if", {"attend": ("0:1",)}, "steps count from 1"),
+        ("what-if", {"attend": ("40:1",)}, "step 40 is beyond the translation"),
         ("alingment", {}, "did you mean 'alignment'"),
         ("ranks", {}, "this model has no view 'ranks'"),
     ],
