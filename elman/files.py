@@ -172,6 +172,20 @@ def read_text(path: Path) -> str:
         raise UserError(f"{path} is damaged: it is not UTF-8 at byte {error.start}; {COPY_AGAIN}") from None
 
 
+def read_own_text(path: Path, most: int | None = None) -> str:
+    """The text of a file that the user names, of at most so many bytes."""
+    with reading(path):
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise UserError(f"{shortened(path)} is no regular file: name a text file")
+        if most is not None and status.st_size > most:
+            raise UserError(f"{shortened(path)} has {status.st_size:,} bytes: give a text of at most {most:,}")
+        try:
+            return path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise UserError(f"{shortened(path)} is not UTF-8 at byte {error.start}: convert it to UTF-8") from None
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """The object that a JSON file of a model's folder holds; a UserError says what is wrong with the file."""
     return parse_json(read_text(path), str(path))

@@ -70,7 +70,7 @@ def explain(
     loaded = load(model)
     found = find_view(loaded, "faithfulness" if faithfulness else view)
     asked = asked_of(given, found.Options.model_fields, lambda name: _elsewhere(name, found))
-    several = _texts(loaded, texts or [], data, encoding)
+    several = _texts(loaded, found, texts or [], data, encoding)
     if not found.joint and len(several) > COLUMNS and out is not None and out.suffix.lower() != ".json":
         raise UserError(
             f"{len(several)} texts cannot be drawn side by side: give at most {COLUMNS}, or write --out NAME.json"
@@ -96,7 +96,7 @@ def _elsewhere(name: str, view: Any) -> str:
     )
 
 
-def _texts(model: Any, named: Sequence[str], data: Path | None, encoding: str) -> list[str]:
+def _texts(model: Any, view: Any, named: Sequence[str], data: Path | None, encoding: str) -> list[Any]:
     """The texts to explain: those on the command line, of files and of standard input, and of records."""
     from elman.records.lines import BadLines
     from elman.tasks import TASKS
@@ -104,7 +104,7 @@ def _texts(model: Any, named: Sequence[str], data: Path | None, encoding: str) -
 
     if not named and data is None:
         named = ["-"]
-    found: list[str] = []
+    found: list[Any] = []
     for source in inputs(named, encoding):
         lines = list(source.lines(BadLines()))
         whole = TASKS[model.task].command == "generate"
@@ -116,16 +116,16 @@ def _texts(model: Any, named: Sequence[str], data: Path | None, encoding: str) -
             raise UserError(f"no such file: {data}")
         for source in inputs([str(data)], encoding):
             records = model.read(source.lines(BadLines()), PredictOptions(where=source.where))
-            found += [text_of(record) for record in records]
+            found += [text_of(record, view.takes_tokens) for record in records]
     if len(found) > MOST:
         raise UserError(f"{len(found):,} texts are more than can be explained at a time: give at most {MOST:,}")
     return found
 
 
-def text_of(record: Any) -> str:
-    """The text of a record of whatever task."""
+def text_of(record: Any, takes_tokens: bool) -> Any:
+    """The text of a record of whatever task, or the tokens of one that came so."""
     record = record[0] if isinstance(record, tuple) else record
     for name in ("text", "source"):
         if getattr(record, name, None):
             return str(getattr(record, name))
-    return " ".join(record.tokens)
+    return record.tokens if takes_tokens else " ".join(record.tokens)

@@ -245,10 +245,10 @@ def _chart(x: str, y: str, across: Axis, up: Axis, height: int, content: str, la
     if y:
         turned = f'transform="translate({14 - more:.0f} {(TOP + bottom) / 2}) rotate(-90)"'
         parts.append(f'<text class=name {turned} text-anchor="middle">{written(y)}</text>')
+    box = f"{-more:.0f} 0 {WIDTH + more:.0f} {height}"
     axes = f'<g class=axes aria-hidden="true">{"".join(parts)}</g>'
     return (
-        f'<div class="scroll"><svg class="chart" viewBox="{-more:.0f} 0 {WIDTH + more:.0f} {height}" role="group" {labelled} '
-        f"{probed}>'
+        f'<div class="scroll"><svg class="chart" viewBox="{box}" role="group" {labelled} {probed}>'
         f"{axes}{content}</svg></div>"
     )
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ COLUMN = 7.2  # the width of a panel
 LINE = 0.2  # of text
 CELL = 0.075  # the width of a character of a fixed width, in the size that texts have
 SPACE = 0.22  # between the columns of a table
+PART = 0.15  # between the parts of one
+SMALLEST = 6.0  # type that can be read
 AXIS = 0.62  # what is left of a chart for its numbers
 MOST_NAMED = 300  # points
 MOST_TOKENS, MOST_ROWS, MOST_CELLS, MOST_NODES = 2000, 60, 120, 150
@@ -240,6 +243,31 @@ def _rgb(colour: str | None) -> tuple[float, float, float]:
 
 
 def _table(panel: Table) -> Drawn:
+    """A table; one with too many columns for a type that can be read is drawn in parts, its first column in each."""
+    parts = _parts(panel)
+    drawn = [_part(part) for part in parts]
+
+    def draw(pen: Pen) -> None:
+        for height, part, _ in drawn:
+            below = pen.top - height - PART
+            part(pen)
+            pen.top = below
+
+    return sum(height for height, _, _ in drawn) + PART * (len(drawn) - 1), draw, drawn[0][2]
+
+
+def _parts(panel: Table) -> list[Table]:
+    heads, rows = list(panel.columns), [list(row) for row in panel.rows]
+    size = _fitted(heads, rows[:MOST_ROWS], number_columns(rows, len(heads)))[0]
+    if size >= SMALLEST or len(heads) < 3:
+        return [panel]
+    half = len(heads) // 2 + 1
+    left = replace(panel, columns=heads[:half], rows=[row[:half] for row in rows])
+    right = replace(panel, columns=heads[:1] + heads[half:], rows=[row[:1] + row[half:] for row in rows])
+    return _parts(left) + _parts(right)
+
+
+def _part(panel: Table) -> Drawn:
     numeric = number_columns(panel.rows, len(panel.columns))
     rows = [[label(cell) if cell else "" for cell in row] for row in panel.rows[:MOST_ROWS]]
     heads = [label(name) if name else "" for name in panel.columns]

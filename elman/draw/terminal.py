@@ -25,7 +25,7 @@ LONGEST = 16  # the characters of a row's or a column's name
 MOST_POINTS = 40  # that are printed one by one
 ANSI = ("green", "yellow", "red", "magenta", "cyan", "white")  # of buckets, where there are 16 colours
 MAP_WIDTH, MAP_HEIGHT = 64, 20  # of points
-STATES = {"best": "bold", "pruned": "dim strike"}  # what is said of nodes; of all others, dim
+STATES = {"best": "bold", "finished": ""}  # what is said of nodes; of all others, dim
 SIGNS = "ox+*#@%&"  # of groups of points
 
 

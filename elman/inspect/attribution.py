@@ -46,8 +46,14 @@ def spearman(one: ArrayLike, other: ArrayLike) -> float:
     return round(float((ranks[0] * ranks[1]).sum()) / size, 12) if size else 0.0
 
 
-def agreement(rows: Sequence[ArrayLike]) -> list[list[float]]:
-    """The rank correlation of each row of numbers with each other (M x M)."""
+def agreement(rows: Sequence[ArrayLike]) -> list[list[float | None]]:
+    """The rank correlation of each row of numbers with each other (M x M); None where a row is a single number.
+
+    >>> agreement([[1.0], [2.0]])
+    [[None, None], [None, None]]
+    """
+    if rows and np.size(rows[0]) < 2:
+        return [[None] * len(rows) for _ in rows]
     return [[1.0 if one is other else spearman(one, other) for other in rows] for one in rows]
 
 

@@ -11,7 +11,8 @@ from pydantic import Field
 from elman.draw.panels import Note, Panel, Table, Token, Tokens
 from elman.errors import UserError
 from elman.inspect.marginals import difference
-from elman.inspect.subject import Cut, Floats, Subject, TaggerSubject, subject_of
+from elman.inspect.methods import cut_panels
+from elman.inspect.subject import Cut, Floats, Subject, TaggerSubject, cuts_of, subject_of
 from elman.inspect.view import AnyModel, View
 from elman.train.recipe import Section
 
@@ -58,12 +59,14 @@ class Edits:
     """Whether tokens are words."""
     tags: bool
     """Whether each token has a prediction."""
+    cut: int = 0
+    """Tokens behind these, which are left out."""
 
 
 def edits(model: AnyModel, text: str, replace: str | None = None) -> Edits:
     """Predict for a text, and again with each token dropped, made unknown and, where that is given, replaced."""
     subject = subject_of(model)
-    cut = subject.cut(text)
+    (cut,) = cuts_of(subject, [text])
     asked = list(_edited(subject, cut, replace))
     whole, *outputs = subject.outputs([cut.tokens, *(tokens for _, _, tokens in asked)])
     tags = isinstance(subject, TaggerSubject)
@@ -79,7 +82,7 @@ def edits(model: AnyModel, text: str, replace: str | None = None) -> Edits:
         same = [before[row] for row in kept] == [after[row] for row in rows] if tags else before == after
         change = probability - _mean(own[kept])
         found.append(Edit(place + 1, cut.pieces[place], edit, after, probability, change, not same))
-    return Edits(list(cut.pieces), before, _mean(own), replace, found, subject.spaced, tags)
+    return Edits(list(cut.pieces), before, _mean(own), replace, found, subject.spaced, tags, cut.left_out)
 
 
 def _mean(values: Floats) -> float:
@@ -113,6 +116,7 @@ class EditsView(View[Edits]):
     name = "edits"
     about = "what the prediction becomes when a token is dropped, unknown or replaced"
     tasks = ("classify", "tag")
+    takes_tokens = True
     Options = EditsOptions
 
     def compute(self, model: AnyModel, texts: Sequence[str], options: EditsOptions) -> list[Edits]:
@@ -140,6 +144,7 @@ class EditsView(View[Edits]):
         predicted = " ".join(data.prediction) or "no class"
         return [
             Note("prediction", f"Predicted: {predicted} (p = {data.probability:.3f})."),
+            *cut_panels(data.cut, len(data.tokens)),
             Tokens(
                 "each token dropped",
                 tokens,

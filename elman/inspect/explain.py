@@ -1,6 +1,6 @@
 """`explain`: a view of a model on some texts, as data, and as whatever it is to be drawn as."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from elman.draw.plain import plain
 from elman.errors import UserError, nearest
 from elman.inspect.view import AnyModel, View
 from elman.inspect.views import VIEWS
-from elman.tasks.model import check_texts
+from elman.tasks.model import Model, check_texts
 from elman.train.recipe import parse
 
 HEADING = 80  # characters
@@ -82,6 +82,8 @@ def find_view(model: AnyModel, name: str | None) -> View[Any]:
         raise UserError(f"there is no view of a model for the task '{model.task}' yet")
     if name is None:
         return next(iter(found.values()))
+    if not isinstance(name, str):
+        raise UserError(f"a view is called by its name, not by a {type(name).__name__}: {', '.join(found)}")
     if name in found:
         return found[name]
     for view in VIEWS:
@@ -92,13 +94,22 @@ def find_view(model: AnyModel, name: str | None) -> View[Any]:
     raise UserError(f"there is no view '{name}': {nearest(name, found)}")
 
 
-def explain(model: AnyModel, texts: str | Sequence[str], view: str | None = None, **options: Any) -> Explanation:
-    """Look at a model at work on a text, or on several side by side; `options` are the view's own."""
+def explain(model: AnyModel, texts: str | Sequence[Any], view: str | None = None, **options: Any) -> Explanation:
+    """Look at a model at work on a text, or on several side by side; `options` are the view's own.
+
+    Some views of taggers take ready tokens in the place of a text: ["Ask", "Ada"].
+    """
+    if not isinstance(model, Model):
+        raise UserError(f"a {type(model).__name__} is no model of Elman's: load one with elman.load(folder)")
+    if isinstance(texts, Mapping) or hasattr(texts, "columns") or not isinstance(texts, Iterable):
+        raise UserError(f"a {type(texts).__name__} is no text: give a str, or a list of them")
     texts = [texts] if isinstance(texts, str) else list(texts)
     if not texts:
         raise UserError("there is nothing to explain: give at least one text")
-    check_texts(texts)
     found = find_view(model, view)
+    texts = [tuple(text) if found.takes_tokens and isinstance(text, list | tuple) else text for text in texts]
+    check_texts([" ".join(map(str, text)) if isinstance(text, tuple) else text for text in texts])
     asked: Mapping[str, Any] = {name: value for name, value in options.items() if value is not None}
     settled = parse(found.Options, asked, where=f"the view '{found.name}'")
-    return Explanation(found, model.about(), texts, found.compute(model, texts, settled))
+    told = [" ".join(text) if isinstance(text, tuple) else text for text in texts]
+    return Explanation(found, model.about(), told, found.compute(model, texts, settled))

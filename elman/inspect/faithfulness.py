@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from elman.draw.panels import Line, Lines, Note, Panel, Table
-from elman.inspect.methods import METHODS, chosen_methods, refused_panels
-from elman.inspect.subject import Cut, Question, Subject, subject_of
+from elman.errors import UserError
+from elman.inspect.methods import METHODS, chosen_methods, cut_panels, refused_panels
+from elman.inspect.subject import Cut, Question, Subject, cuts_of, subject_of
 from elman.inspect.view import AnyModel, View
 from elman.train.recipe import Section
 
@@ -65,11 +66,13 @@ class Faithfulness:
     """Whether that is above the random orders' by more than twice their spread."""
     refused: dict[str, str]
     """Methods that do not apply, and why."""
+    cut: int = 0
+    """Tokens at the ends of long texts, which are left out."""
 
 
 def faithfulness(
     model: AnyModel,
-    texts: Sequence[str | Sequence[str]],
+    texts: str | Sequence[str | Sequence[str]],
     methods: Sequence[str] | None = None,
     shares: Sequence[float] = SHARES,
     *,
@@ -82,7 +85,11 @@ def faithfulness(
     given as its words.
     """
     subject = subject_of(model)
-    cuts = [subject.cut(text) for text in texts]
+    if not shares or not all(0 < share <= 1 for share in shares):
+        raise UserError("shares are numbers above 0, up to 1: give at least one")
+    if seeds < 2:
+        raise UserError(f"the random orders are {seeds}: give at least 2 seeds")
+    cuts = cuts_of(subject, texts)
     chosen, refused = chosen_methods(subject, methods, cuts)
     outputs = subject.outputs([cut.tokens for cut in cuts])
     questions = [subject.ask(cut, output, target) for cut, output in zip(cuts, outputs, strict=True)]
@@ -105,7 +112,7 @@ def faithfulness(
     best = max(chosen, key=lambda name: curves[name].faithfulness)
     chance = curves[RANDOM].faithfulness + 2 * curves[RANDOM].mean_spread
     better = curves[best].faithfulness > chance
-    return Faithfulness(len(cuts), list(shares), curves, best, better, refused)
+    return Faithfulness(len(cuts), list(shares), curves, best, better, refused, sum(cut.left_out for cut in cuts))
 
 
 Order = NDArray[np.int64]
@@ -168,6 +175,7 @@ class FaithfulnessView(View[Faithfulness]):
     name = "faithfulness"
     about = "which method's saliency the model itself bears out, beside chance"
     tasks = ("classify", "tag")
+    takes_tokens = True
     Options = FaithfulnessOptions
     joint = True
 
@@ -177,6 +185,7 @@ class FaithfulnessView(View[Faithfulness]):
     def panels(self, data: Faithfulness) -> list[Panel]:
         return [
             Note("most faithful", sentence(data)),
+            *cut_panels(data.cut),
             _table(data),
             _lines(data, "comprehensiveness", "lost without the first tokens (high is good)"),
             _lines(data, "sufficiency", "lost with the first tokens alone (low is good)"),

@@ -6,19 +6,19 @@ found.units[0], found.probe.found
 Units are ranked on one half of the text and measured on the other: see `elman.inspect.probes`.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 import numpy as np
+import regex
 from numpy.typing import NDArray
 from pydantic import Field
 
 from elman.draw.panels import Note, Panel, Table, Token, Tokens
 from elman.errors import UserError, nearest
-from elman.files import read_text
+from elman.files import read_own_text
 from elman.inspect.probes import FEWEST, ON, Halves, Values, Verdict, check_enough
 from elman.inspect.traces import STATES, corpus_ids, encoded, refusal, trace_blocks, trace_text, whole_parts
 from elman.inspect.view import AnyModel, View
@@ -30,6 +30,7 @@ Floats = NDArray[np.float64]
 
 KINDS = ("regex:", "open:", "line-position", "word-position", "labels:")
 NAMES = 100  # of labels, at most
+SECONDS = 10  # that a regular expression may take over a document
 TOP = 10  # units that are named
 SHOWN = 3  # units that are drawn
 
@@ -42,7 +43,9 @@ class FeaturesOptions(Section):
         description='regex:PATTERN, open:() or open:"" (a bracket or quote is open), line-position, word-position, '
         "or labels:FILE with one a line for each token.",
     )
-    corpus: str | None = Field(None, description="A text file to look at; the texts themselves, if not given.")
+    corpus: str | None = Field(
+        None, min_length=1, description="A text file to look at; the texts themselves, if not given."
+    )
     tokens: int = Field(20_000, ge=FEWEST, le=1_000_000, description="Of the corpus, at most.")
     shuffles: int = Field(20, ge=5, le=1000, description="Times that the feature is moved along the text.")
     seed: int = Field(0, ge=0, lt=2**63, description="Of what is random.")
@@ -110,10 +113,12 @@ def read_feature(spec: str | None) -> tuple[Reader, tuple[str, ...] | None]:
     if not spec:
         raise UserError(f"say what units are to follow: feature is one of {', '.join(KINDS)}")
     kind, colon, rest = spec.partition(":")
-    if kind == "regex" and rest:
+    if spec == "regex:":
+        raise UserError("the regular expression is empty: write one behind regex:, as in regex:[0-9]+")
+    if kind == "regex" and colon:
         try:
-            pattern = re.compile(rest)
-        except (re.error, RecursionError, OverflowError) as error:
+            pattern = regex.compile(rest)
+        except (regex.error, RecursionError, OverflowError) as error:
             raise UserError(f"the regular expression {rest!r} cannot be read: {error}") from None
         return lambda pieces: _matched(pattern, pieces), ON
     if kind == "open" and len(rest) == 2:
@@ -127,12 +132,17 @@ def read_feature(spec: str | None) -> tuple[Reader, tuple[str, ...] | None]:
     raise UserError(f"there is no feature '{spec}': {nearest(spec, KINDS)}")
 
 
-def _matched(pattern: re.Pattern[str], pieces: Sequence[str]) -> Floats:
+def _matched(pattern: "regex.Pattern[str]", pieces: Sequence[str]) -> Floats:
     """1 for tokens of which a character is in a match."""
     ends = np.cumsum([len(piece) for piece in pieces])
     inside = np.zeros(int(ends[-1]) + 1)
-    for match in pattern.finditer("".join(pieces)):
-        inside[match.start() : match.end()] = 1
+    try:
+        for match in pattern.finditer("".join(pieces), timeout=SECONDS):
+            inside[match.start() : match.end()] = 1
+    except TimeoutError:
+        raise UserError(
+            f"the regular expression {pattern.pattern!r} takes too long on this text: simplify it"
+        ) from None
     before = np.append(0, np.cumsum(inside))
     return np.asarray(before[ends] > before[np.append(0, ends[:-1])], np.float64)
 
@@ -171,13 +181,15 @@ def label_file(feature: str) -> Path | None:
     >>> str(label_file("labels:tags.txt")), label_file("line-position")
     ('tags.txt', None)
     """
+    if feature == "labels:":
+        raise UserError("the feature 'labels:' names no file: write one behind it, as in labels:tags.txt")
     name = feature.removeprefix("labels:")
-    return Path(name) if name and name != feature else None
+    return Path(name) if name != feature else None
 
 
 def read_labels(path: Path, tokens: int) -> Values:
     """One label a line for each token: numbers, or names."""
-    lines = read_text(path).splitlines()
+    lines = read_own_text(path).splitlines()
     if len(lines) != tokens:
         raise UserError(f"{path} has {len(lines):,} lines for {tokens:,} tokens: give one label for each")
     labels = [line.strip() for line in lines]
@@ -212,7 +224,7 @@ def decoded_pieces(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
 def follow(
     model: LanguageModel,
     feature: str,
-    texts: Sequence[str] = (),
+    texts: str | Sequence[str] = (),
     *,
     corpus: str | Path | None = None,
     tokens: int = 20_000,
@@ -221,6 +233,9 @@ def follow(
     label: str | None = None,
 ) -> Following:
     """The units that follow a feature in a corpus, or in some texts, and whether a held-out probe finds it."""
+    texts = [texts] if isinstance(texts, str) else texts
+    if not texts and corpus is None:
+        raise UserError("there is nothing to look at: give at least one text, or a corpus")
     states, values, names = _seen(model, feature, texts, corpus, tokens, label)
     check_enough(values, feature)
     halves = Halves(states, values, np.random.default_rng(seed), shuffles)

@@ -74,6 +74,7 @@ class MarginalsView(View[Marginals]):
     name = "marginals"
     about = "how probable each tag is at each token, and which tag sequences came close"
     tasks = ("tag",)
+    takes_tokens = True
     Options = MarginalsOptions
 
     def compute(self, model: AnyModel, texts: Sequence[str], options: MarginalsOptions) -> list[Marginals]:

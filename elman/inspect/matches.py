@@ -20,7 +20,9 @@ from pydantic import Field
 from elman.batches.stream import IdStream
 from elman.draw.panels import HeatMap, Note, Panel, Table, Token, Tokens
 from elman.errors import UserError
+from elman.files import shortened
 from elman.inspect.features import decoded_pieces
+from elman.inspect.phrase import number
 from elman.inspect.traces import Block, Trace, corpus_ids, encoded, refusal, trace_blocks, trace_text
 from elman.inspect.view import AnyModel, View
 from elman.tasks.language import LanguageModel
@@ -33,7 +35,7 @@ class MatchesOptions(Section):
     """Which tokens, and where to look."""
 
     span: str | None = Field(None, description="A part of the text, or START:STOP in tokens from 0, STOP left out.")
-    corpus: str | None = Field(None, description="A text file to look in.")
+    corpus: str | None = Field(None, min_length=1, description="A text file to look in.")
     threshold: float = Field(0.3, gt=0, le=1000, description="A unit is on from this value, or from minus this value.")
     layer: int | None = Field(None, ge=1, description="From 1; the last, if not given.")
     part: str = Field("h", description="A letter of the cell's equation: h, c, i, f, o, g, r, z, n.")
@@ -132,15 +134,18 @@ def find_span(trace: Trace, pieces: Sequence[str], span: str) -> tuple[int, int]
     size = len(trace.tokens)
     first, colon, last = span.partition(":")
     if colon and first.isdecimal() and last.isdecimal():
-        start, stop = int(first), int(last)
-        if not start < stop <= size:
-            raise UserError(f"the span {span} is outside the text: START:STOP is 0 <= START < STOP <= {size} tokens")
+        start, stop = number(first), number(last)
+        if start is None or stop is None or not start < stop <= size:
+            told = f"START:STOP is 0 <= START < STOP <= {size} tokens"
+            raise UserError(f"the span {shortened(span)} is outside the text: {told}")
         return start, stop
     if not span:
         raise UserError("the span is empty: give a part of the text, or START:STOP in tokens")
     at = "".join(pieces).find(span)
     if at < 0:
-        raise UserError(f"the text has no part {span!r}: give one as the model reads it, or START:STOP in tokens")
+        raise UserError(
+            f"the text has no part {shortened(span)!r}: give one as the model reads it, or START:STOP in tokens"
+        )
     ends = np.cumsum([len(piece) for piece in pieces])
     return int(np.searchsorted(ends, at, side="right")), int(np.searchsorted(ends, at + len(span), side="left")) + 1
 

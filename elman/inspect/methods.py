@@ -76,6 +76,18 @@ def chosen_methods(
     return {name: METHODS[name] for name in reasons if name not in refused}, refused
 
 
+def cut_panels(left_out: int, read: int | None = None) -> list[Panel]:
+    """A note about tokens that were left out; nothing where none were.
+
+    >>> cut_panels(3, 2000)[0].text
+    'The text is cut after 2,000 tokens: 3 more are left out.'
+    """
+    if not left_out:
+        return []
+    where = "Texts are cut" if read is None else f"The text is cut after {read:,} tokens"
+    return [Note("cut", f"{where}: {left_out:,} more {'is' if left_out == 1 else 'are'} left out.")]
+
+
 def refused_panels(refused: Mapping[str, str]) -> list[Panel]:
     """A note about methods that do not apply, and why; nothing where all of them do."""
     told = " ".join(f"{METHODS[name].title} is left out: {why}." for name, why in refused.items())

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from elman.draw.panels import HeatMap, Note, Panel, Point, Points, Scale, Table, Token, Tokens
 from elman.errors import UserError
+from elman.inspect.methods import cut_panels
 from elman.inspect.traces import CANDIDATES, STATES, Floats, corpus_ids, refusal, trace_blocks, trace_text
 from elman.inspect.view import AnyModel, View
 from elman.tasks.language import LanguageModel
@@ -20,6 +21,7 @@ from elman.train.recipe import Section
 
 LEFT, RIGHT = 0.1, 0.9  # a gate is shut below the one and open above the other
 SHOWN = 8  # units, if none are named
+MOST = 5000  # tokens that are shown
 
 
 class NeuronsOptions(Section):
@@ -30,7 +32,9 @@ class NeuronsOptions(Section):
     units: tuple[Annotated[int, Field(ge=0)], ...] = Field(
         (), description="From 0; those that vary most, if not given."
     )
-    corpus: str | None = Field(None, description="A text file to look at; the texts themselves, if not given.")
+    corpus: str | None = Field(
+        None, min_length=1, description="A text file to look at; the texts themselves, if not given."
+    )
     label: str | None = Field(None, description="What a model with labels is told.")
 
 
@@ -63,6 +67,8 @@ class Neurons:
     """How many the shares were counted over."""
     words: bool
     """Whether tokens are words."""
+    cut: int = 0
+    """Tokens behind these, which are left out."""
 
 
 def neurons(
@@ -75,7 +81,8 @@ def neurons(
     label: str | None = None,
 ) -> Neurons:
     """What some units did while a text was read, or those that varied most; and how long gates were open or shut."""
-    trace = trace_text(model, text, label)
+    whole = trace_text(model, text, label)
+    trace = whole.shortened(MOST)
     name, values = trace.part(layer, part)
     size = values.shape[1]
     for unit in units:
@@ -88,9 +95,10 @@ def neurons(
         part,
         chosen,
         values[:, chosen].T.tolist(),
-        saturation([trace.parts]),
-        len(values),
+        saturation([whole.parts]),
+        len(whole.tokens),
         model.tokenizer.settings.kind == "words",
+        len(whole.tokens) - len(trace.tokens),
     )
 
 
@@ -153,7 +161,8 @@ class NeuronsView(View[Neurons]):
         names = [f"{data.part} {unit}" for unit in data.units]
         low, what = (0.0 if gate else -top), f"'{data.part}' of layer {data.layer}"
         shown: list[Panel] = [
-            HeatMap(f"units of {what}", data.activations, names, data.tokens, scale=scale, low=low, high=top)
+            *cut_panels(data.cut, len(data.tokens)),
+            HeatMap(f"units of {what}", data.activations, names, data.tokens, scale=scale, low=low, high=top),
         ]
         for name, row in zip(names, values, strict=True):
             tokens = [

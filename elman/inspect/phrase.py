@@ -4,8 +4,19 @@ import re
 from collections.abc import Sequence
 
 from elman.errors import UserError
+from elman.files import shortened
 
 RANGE = re.compile(r"\s*(\d+)\s*:\s*(\d+)\s*")
+DIGITS = 9  # of the number of a token, at most
+
+
+def number(digits: str) -> int | None:
+    """A number of a token; None where it has more digits than any has.
+
+    >>> number("12"), number("1" * 5000)
+    (12, None)
+    """
+    return int(digits) if len(digits) <= DIGITS else None
 
 
 def find_phrase(pieces: Sequence[str], phrase: str, spaced: bool) -> tuple[int, int]:
@@ -21,9 +32,9 @@ def find_phrase(pieces: Sequence[str], phrase: str, spaced: bool) -> tuple[int, 
     elman.errors.UserError: the phrase 'fin' is not in the text: give some of its tokens (a fine film), or START:STOP
     """
     if matched := RANGE.fullmatch(phrase):
-        start, stop = int(matched[1]), int(matched[2])
-        if not 1 <= start <= stop <= len(pieces):
-            raise UserError(f"the phrase {phrase} is outside: the tokens count from 1 to {len(pieces)}")
+        start, stop = number(matched[1]), number(matched[2])
+        if start is None or stop is None or not 1 <= start <= stop <= len(pieces):
+            raise UserError(f"the phrase {shortened(phrase)} is outside: the tokens count from 1 to {len(pieces)}")
         return start - 1, stop
     blank = " " if spaced else ""
     starts, text = [], ""
@@ -41,4 +52,6 @@ def find_phrase(pieces: Sequence[str], phrase: str, spaced: bool) -> tuple[int, 
                 return inside[0], inside[-1] + 1
             at = haystack.find(needle, at + 1)
     shown = text.strip() if len(text) <= 60 else text[:59] + "…"
-    raise UserError(f"the phrase {phrase!r} is not in the text: give some of its tokens ({shown}), or START:STOP")
+    raise UserError(
+        f"the phrase {shortened(phrase)!r} is not in the text: give some of its tokens ({shown}), or START:STOP"
+    )

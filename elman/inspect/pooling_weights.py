@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from elman.draw.panels import Note, Panel, Token, Tokens
+from elman.inspect.methods import cut_panels
 from elman.inspect.subject import subject_of
 from elman.inspect.view import AnyModel, View
 from elman.tasks.classify import TextClassifier
@@ -22,6 +23,8 @@ class PoolingWeights:
     prediction: list[str]
     spaced: bool
     """Whether tokens are words."""
+    cut: int = 0
+    """Tokens behind these, which the network does not read."""
 
 
 def pooling_weights(model: TextClassifier, texts: Sequence[str]) -> list[PoolingWeights]:
@@ -43,7 +46,8 @@ def pooling_weights(model: TextClassifier, texts: Sequence[str]) -> list[Pooling
                 cut, own = cuts[number], cuts[number].own(row)
                 edges = float(np.sum(row) - np.sum(own))
                 prediction = subject.prediction(outputs[number])
-                found[number] = PoolingWeights(list(cut.pieces), own.tolist(), edges, prediction, subject.spaced)
+                more = edges, prediction, subject.spaced, cut.left_out
+                found[number] = PoolingWeights(list(cut.pieces), own.tolist(), *more)
     return [one for one in found if one is not None]
 
 
@@ -75,5 +79,6 @@ class PoolingWeightsView(View[PoolingWeights]):
         )
         return [
             Note("prediction", f"Predicted: {' '.join(data.prediction) or 'no class'}."),
+            *cut_panels(data.cut, len(data.tokens)),
             Tokens("attention weights", tokens, "sequential", ("0", f"{most:.2f}"), spaced=data.spaced, note=note),
         ]

@@ -16,6 +16,7 @@ from elman.batches.ids import line_ids
 from elman.draw.panels import Bars, Line, Lines, Note, Panel, Table, Token, Tokens
 from elman.inspect.calibration import Calibration, Placed, bucket_of, calibrate
 from elman.inspect.distributions import Distributions, Floats, distributions
+from elman.inspect.methods import cut_panels
 from elman.inspect.traces import encoded, label_place
 from elman.inspect.view import AnyModel, View
 from elman.metrics.perplexity import perplexity
@@ -26,6 +27,7 @@ from elman.train.recipe import Section
 BUCKETS = ("10", "100", "1000", "beyond")
 LEGEND = ("among the 10 likeliest", "to the 100th", "to the 1000th", "beyond")
 BINS = 10
+MOST = 50_000  # tokens that are ranked
 
 Length = Annotated[int, Field(ge=5, le=10_000)]
 
@@ -35,7 +37,9 @@ class RanksOptions(Section):
 
     label: str | None = Field(None, description="What a model with labels is told.")
     against: str | None = Field(
-        None, description="A held-out file of people's text: measures how well ranks tell the model's texts from it."
+        None,
+        min_length=1,
+        description="A held-out file of people's text: measures how well ranks tell the model's texts from it.",
     )
     lengths: tuple[Length, ...] = Field(
         (25, 50, 100, 200), min_length=1, description="Tokens of the texts that are told apart."
@@ -99,6 +103,8 @@ class Ranks:
     calibration: Calibration | None = None
     placed: Placed | None = None
     """Where the text stands by the calibration; None where there is none, or the text is too short for it."""
+    cut: int = 0
+    """Tokens behind these, which are left out."""
 
 
 def ranks(model: LanguageModel, text: str, label: str | None = None) -> Ranks:
@@ -113,6 +119,8 @@ def _ranks(model: LanguageModel, text: str, label: str | None) -> tuple[Ranks, D
     ids, _, _ = line_ids([Record(text, label)], model.tokenizer, model.labels or None)
     if model.reading.unit == "stream":  # a running text has no end of its own
         ids = ids.view(0, len(ids) - 1)
+    cut = max(0, len(ids) - MOST)
+    ids = ids.view(0, len(ids) - cut) if cut else ids
     seen, tokens = distributions(model, ids), model.tokenizer.tokens
     names = [tokens[id] for id in ids.read(0, len(ids)).tolist()]
     counts = np.bincount(bucket_of(seen.ranks), minlength=len(BUCKETS))
@@ -127,6 +135,7 @@ def _ranks(model: LanguageModel, text: str, label: str | None) -> tuple[Ranks, D
         perplexity(-mean),
         float(seen.entropies.mean()),
         model.tokenizer.settings.kind == "words",
+        cut=cut,
     )
     return found, seen
 
@@ -183,6 +192,7 @@ class RanksView(View[Ranks]):
             f"mean entropy {data.entropy:.3f} nats"
         )
         return [
+            *cut_panels(data.cut, every),
             Tokens("ranks", tokens, scale="buckets", legend=LEGEND, spaced=data.words, note=note),
             Bars("tokens by rank", LEGEND, list(data.buckets.values()), unit="tokens"),
             _bars("probability over that of the likeliest token", data.relative),

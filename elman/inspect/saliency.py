@@ -10,10 +10,10 @@ from pydantic import Field
 
 from elman.draw.panels import Bars, HeatMap, Note, Panel, Table, Token, Tokens
 from elman.inspect.attribution import Attribution, agreement
-from elman.inspect.methods import METHODS, Method, chosen_methods, refused_panels
+from elman.inspect.methods import METHODS, Method, chosen_methods, cut_panels, refused_panels
 from elman.inspect.occlusion import Edit, occlusion, score_without
 from elman.inspect.phrase import find_phrase
-from elman.inspect.subject import Cut, Floats, Question, Subject, subject_of
+from elman.inspect.subject import Cut, Floats, Question, Subject, cuts_of, subject_of
 from elman.inspect.view import AnyModel, View
 from elman.train.recipe import Section
 
@@ -65,18 +65,20 @@ class Saliency:
     methods: dict[str, Attribution]
     refused: dict[str, str]
     """Methods that do not apply, and why."""
-    agreement: list[list[float]]
-    """The rank correlation (Spearman) of each method with each."""
+    agreement: list[list[float | None]]
+    """The rank correlation (Spearman) of each method with each; None for a text of one token."""
     by_position: list[list[float]]
     """Taggers: a row for each position, a number for each token, by the first of the methods."""
     phrase: PhraseParts | None
     spaced: bool
     """Whether tokens are words."""
+    cut: int = 0
+    """Tokens behind these, which are left out."""
 
 
 def saliency(
     model: AnyModel,
-    texts: Sequence[str],
+    texts: str | Sequence[str],
     methods: Sequence[str] | None = None,
     *,
     target: str | None = None,
@@ -87,7 +89,7 @@ def saliency(
 ) -> list[Saliency]:
     """Explain a score of each of some texts by all methods that apply, or by those that are named; in batches."""
     subject = subject_of(model)
-    cuts = [subject.cut(text) for text in texts]
+    cuts = cuts_of(subject, texts)
     chosen, refused = chosen_methods(subject, methods, cuts)
     if edit is not None and "occlusion" in chosen:
         chosen["occlusion"] = replace(chosen["occlusion"], attribute=partial(occlusion, edit=edit))
@@ -110,6 +112,7 @@ def saliency(
             _by_position(subject, cut, question, next(iter(chosen.values()))),
             None if place is None else _phrase(subject, cut, question, place, own, edit),
             subject.spaced,
+            cut.left_out,
         )
         for number, (cut, output, question, place) in enumerate(zip(cuts, outputs, questions, places, strict=True))
     ]
@@ -164,6 +167,7 @@ class SaliencyView(View[Saliency]):
     name = "saliency"
     about = "how much each token speaks for a class or tag"
     tasks = ("classify", "tag")
+    takes_tokens = True
     Options = SaliencyOptions
 
     def compute(self, model: AnyModel, texts: Sequence[str], options: SaliencyOptions) -> list[Saliency]:
@@ -171,13 +175,16 @@ class SaliencyView(View[Saliency]):
         return saliency(model, texts, None if options.method is None else [options.method], **asked)
 
     def panels(self, data: Saliency) -> list[Panel]:
-        panels: list[Panel] = [Note("prediction", prediction_sentence(data))]
+        panels: list[Panel] = [Note("prediction", prediction_sentence(data)), *cut_panels(data.cut, len(data.tokens))]
         panels += [_tokens(data, name, found) for name, found in data.methods.items()]
         if len(data.by_position) > 1:
             panels.append(_positions(data))
         if len(data.methods) > 1:
             names = list(data.methods)
-            rows = [[name, *(f"{value:.2f}" for value in row)] for name, row in zip(names, data.agreement, strict=True)]
+            rows = [
+                [name, *("–" if value is None else f"{value:.2f}" for value in row)]
+                for name, row in zip(names, data.agreement, strict=True)
+            ]
             note = "Rank correlation (Spearman) of the numbers that two methods give the tokens: 1 ranks them alike."
             panels.append(Table("agreement", ["method", *names], rows, note=note))
         if data.phrase is not None:
@@ -192,7 +199,11 @@ def prediction_sentence(data: Saliency) -> str:
         names += " at " + ", ".join(f"{row} ({data.tokens[row - 1]})" for row in data.positions)
     what = names if data.against is None else f"{names} against {data.against}"
     predicted = " ".join(data.prediction) or "no class"
-    return f"Predicted: {predicted}. Explained: the score of {what}, {data.score:.3f} (p = {data.probability:.3f})."
+    told = f"Predicted: {predicted}. Explained: the score of {what}, {data.score:.3f} (p = {data.probability:.3f})."
+    if data.positions and not set(data.target) & set(data.prediction):
+        given = ", ".join(dict.fromkeys(data.prediction))
+        told += f" The network gave no token the tag {data.target[0]}; those that it gave are {given}."
+    return told
 
 
 def _tokens(data: Saliency, name: str, found: Attribution) -> Tokens:

@@ -5,10 +5,10 @@ found.points[0].x, found.points[0].neighbours
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,10 @@ from pydantic import Field
 
 from elman.batches.stream import IdStream
 from elman.draw.panels import Panel, Point, Points
-from elman.errors import UserError
+from elman.errors import UserError, nearest
 from elman.inspect.distributions import distributions
-from elman.inspect.traces import encoded, label_place, refusal, trace_text
+from elman.inspect.methods import cut_panels
+from elman.inspect.traces import Trace, encoded, label_place, refusal, trace_text
 from elman.inspect.view import AnyModel, View
 from elman.tasks.classify import TextClassifier
 from elman.tasks.language import LanguageModel
@@ -31,6 +32,7 @@ Colour = Literal["token", "position", "text", "predicted"]
 
 FEWEST = 3  # points of a map
 GROUPS = 10  # colours that are told apart
+MOST = 5000  # points of a map
 
 
 class StatesOptions(Section):
@@ -82,11 +84,13 @@ class States:
     explained: list[float] | None
     """The shares of the variance that the two axes hold; of PCA only."""
     points: list[StatePoint]
+    cut: int = 0
+    """Tokens behind these, which are left out."""
 
 
 def states(
     model: AnyModel,
-    texts: Sequence[str],
+    texts: str | Sequence[str],
     *,
     method: Method = "pca",
     colour: Colour = "token",
@@ -97,7 +101,13 @@ def states(
     label: str | None = None,
 ) -> States:
     """A map of the states of all tokens of some texts, and the nearest neighbours of each."""
-    traces = [trace_text(model, text, label) for text in texts]
+    texts = [texts] if isinstance(texts, str) else texts
+    if not texts:
+        raise UserError("there is nothing to map: give at least one text")
+    for key, value, known in (("method", method, get_args(Method)), ("colour", colour, get_args(Colour))):
+        if value not in known:
+            raise UserError(f"there is no {key} {value!r}: {nearest(str(value), known)}")
+    traces, cut = _first(trace_text(model, text, label) for text in texts)
     name = traces[0].part(layer, part)[0]
     rows = np.concatenate([trace.parts[name] for trace in traces]).astype(np.float64)  # N x H
     if len(rows) < FEWEST:
@@ -111,7 +121,17 @@ def states(
         StatePoint(float(x), float(y), number + 1, place + 1, token, group, near)
         for (x, y), (number, place), token, group, near in zip(xy, places, names, groups, close, strict=True)
     ]
-    return States(name, method, colour, explained, points)
+    return States(name, method, colour, explained, points, cut)
+
+
+def _first(traces: Iterable[Trace]) -> tuple[list[Trace], int]:
+    """The first tokens of some texts, `MOST` of all together, and how many more there are."""
+    kept, room, cut = list[Trace](), MOST, 0
+    for trace in traces:
+        kept.append(trace.shortened(room))
+        room -= len(kept[-1].tokens)
+        cut += len(trace.tokens) - len(kept[-1].tokens)
+    return kept, cut
 
 
 def lay_out(rows: Floats, method: Method, seed: int = 0) -> tuple[Floats, list[float] | None]:
@@ -201,9 +221,9 @@ def _predicted(model: AnyModel, text: str, size: int, label: str | None) -> list
     if isinstance(model, TextClassifier):
         return [", ".join(model.predict(text).labels) or "none"] * size
     if isinstance(model, TagModel):
-        return list(model.predict(text).tags)
+        return list(model.predict(text).tags)[:size]
     if isinstance(model, LanguageModel):
-        return _next_tokens(model, text, label)
+        return _next_tokens(model, text, label)[:size]
     raise UserError("a translator predicts nothing for a single token: colour by token, position or text")
 
 
@@ -250,4 +270,4 @@ class StatesView(View[States]):
         if data.explained is not None:
             axes = [f"{axis} ({share:.0%} of the variance)" for axis, share in zip(axes, data.explained, strict=True)]
         title = f"states {data.part} by {data.method}, coloured by {data.colour}"
-        return [Points(title, points, axes[0], axes[1])]
+        return [*cut_panels(data.cut, len(points)), Points(title, points, axes[0], axes[1])]

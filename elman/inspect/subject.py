@@ -10,7 +10,7 @@ What is explained is a `Question`: a sum of outputs, of one class or tag, or of 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -49,6 +49,17 @@ class Cut:
     """Ids, or words; with the end tokens before and behind the text where the network reads such."""
     first: int
     """Where the text's own tokens begin."""
+    left_out: int = 0
+    """Tokens of the text beyond those that are read."""
+
+    def shortened(self, most: int) -> "Cut":
+        """The first tokens of a text, so many at most, with the end tokens around them."""
+        over = len(self.pieces) - most
+        if over <= 0:
+            return self
+        behind = self.first + len(self.pieces)
+        tokens = np.concatenate([self.tokens[: behind - over], self.tokens[behind:]])
+        return replace(self, pieces=self.pieces[:most], tokens=tokens, left_out=self.left_out + over)
 
     def own(self, values: NDArray[Any]) -> NDArray[Any]:
         """Of values for all tokens, those of the text's own (T)."""
@@ -78,6 +89,8 @@ class Subject(ABC):
 
     kind: ClassVar[str]
     """What an output is called: class, tag."""
+    most: ClassVar[int] = 2000
+    """Tokens of a text that are explained."""
     spaced: bool
     """Whether tokens are words."""
 
@@ -212,12 +225,13 @@ class ClassifierSubject(Subject):
         whole = text if isinstance(text, str) else " ".join(text)
         tokens = vocabulary.encode([whole])[0]
         if isinstance(vocabulary, TokenEncoder):
-            pieces = pieces_of(vocabulary.tokenizer, whole)[: vocabulary.longest]
+            pieces = pieces_of(vocabulary.tokenizer, whole)
         else:
-            pieces = vocabulary._ready(whole).split()[: vocabulary.longest]
+            pieces = vocabulary._ready(whole).split()
         if not pieces:
             raise UserError(f"the text {whole!r} has no token: give it at least one")
-        return Cut(tuple(pieces), tokens, int(vocabulary.edges))
+        read = tuple(pieces[: vocabulary.longest])
+        return Cut(read, tokens, int(vocabulary.edges), len(pieces) - len(read))
 
     def embed(self, tokens: Ragged) -> "PackedSequence":
         from elman.nn.inputs import Inputs
@@ -283,6 +297,7 @@ class TaggerSubject(Subject):
     """A row for each token: a score for each tag. What a CRF adds for tags side by side is no part of it."""
 
     kind = "tag"
+    most = 500  # each edited text is tagged anew
     model: TagModel
 
     def __init__(self, model: TagModel) -> None:
@@ -375,6 +390,14 @@ class TaggerSubject(Subject):
     @property
     def pooling(self) -> "Pooling | None":
         return None
+
+
+def cuts_of(subject: Subject, texts: str | Sequence[str | Sequence[str]]) -> list[Cut]:
+    """Texts to explain as they are read, each of `most` tokens at most; a str is a single text."""
+    each: Sequence[str | Sequence[str]] = [texts] if isinstance(texts, str) else texts
+    if not each:
+        raise UserError("there is nothing to explain: give at least one text")
+    return [subject.cut(text).shortened(subject.most) for text in each]
 
 
 def subject_of(model: AnyModel) -> Subject:

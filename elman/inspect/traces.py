@@ -5,6 +5,7 @@ trace.tokens, trace.parts["1.c"]             # T tokens; the cell states of the 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -56,10 +57,14 @@ class Trace:
     tokens: list[str]
     parts: dict[str, Floats]
 
+    def shortened(self, most: int) -> "Trace":
+        """The first tokens, so many at most."""
+        return Trace(self.tokens[:most], {name: part[:most] for name, part in self.parts.items()})
+
     def part(self, layer: int | None, letter: str) -> tuple[str, Floats]:
         """The name and the numbers of one letter of one layer, counted from 1; None is the last layer."""
         layers = max(int(name.split(".")[0]) for name in self.parts)
-        if layer is not None and layer > layers:
+        if layer is not None and not 1 <= layer <= layers:
             raise UserError(f"the model has no layer {layer}: give one from 1 to {layers}")
         name = f"{layer or layers}.{letter}"
         if name not in self.parts:
@@ -182,13 +187,27 @@ def corpus_ids(model: LanguageModel, path: str | Path, label: str | None = None)
 
     recipe = parse(LanguageRecipe, model.recipe, where="the model's config.json")
     if label is None and not model.labels:
-        found: Any = TASKS["lm"].read_set(model, recipe, Source([Path(path)]), str(path), lambda line: None)
+        with _decoding(recipe.data.encoding):
+            found: Any = TASKS["lm"].read_set(model, recipe, Source([Path(path)]), str(path), lambda line: None)
         return cast(IdStream, found)
     place, data = label_place(model, label), recipe.data
     files = RecordFiles([Path(path)], column(data.text_column), None, data.encoding)
-    ids = line_stream_ids(files, model.tokenizer, [])[0]
+    with _decoding(data.encoding):
+        ids = line_stream_ids(files, model.tokenizer, [])[0]
     ids.labels = np.full(len(ids.documents), place)
     return ids
+
+
+@contextmanager
+def _decoding(encoding: str) -> Iterator[None]:
+    """A corpus is read in the encoding of the model's own texts: one in another has to be converted."""
+    try:
+        yield
+    except UserError as error:
+        if not isinstance(error.__cause__, UnicodeError):
+            raise
+        told = str(error).rpartition(": ")[0]
+        raise UserError(f"{told}: convert the file to {encoding.upper()}") from None
 
 
 def label_place(model: LanguageModel, label: str | None) -> int:

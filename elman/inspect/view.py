@@ -27,6 +27,8 @@ class View(Generic[D]):
     """Those whose models have it."""
     Options: ClassVar[type[Section]] = Section
     """What can be asked of it, by key: an option of the command line for each."""
+    takes_tokens: ClassVar[bool] = False
+    """Whether a text may be given as its tokens, as a tagger's are."""
     joint: ClassVar[bool] = False
     """Whether it computes one thing of all texts together, and not one for each: `compute` then gives a list of one."""
 
@@ -34,7 +36,7 @@ class View(Generic[D]):
         """Why a model of one of its tasks has no such view all the same; None if it has."""
         return None
 
-    def compute(self, model: AnyModel, texts: Sequence[str], options: Any) -> list[D]:
+    def compute(self, model: AnyModel, texts: Sequence[Any], options: Any) -> list[D]:
         """What there is to see, for each text; of a joint view, for all of them."""
         raise NotImplementedError
 

@@ -1,5 +1,6 @@
 """What a translator would have written: after another beginning, or had it attended elsewhere at one step."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ from elman.train.recipe import Section
 
 if TYPE_CHECKING:
     from elman.decode.scores import Hypothesis
+
+DIGITS = re.compile(r"[0-9]{1,9}")
 
 
 class WhatIfOptions(Section):
@@ -69,16 +72,18 @@ def what_if(
     places = {
         step - 1: len(source) - place if model.settings.reverse_source else place - 1 for step, place in forced.items()
     }
-    steps = ForcedSteps(model.network.eval(), Ragged.of([source]), places)
     before = model.predict(text, alignments=True, beam=beam)
-    best = model.search(text, search, steps)[0]
+    with model.evaluating() as network:
+        steps = ForcedSteps(network, Ragged.of([source]), places)
+        best = model.search(text, search, steps)[0]
+        after = _alignment(model, source, best, steps)
     if forced and max(forced) > len(best.ids):
         raise UserError(
             f"step {max(forced)} is beyond the translation, which has {len(best.ids)} tokens: name a step of it"
         )
     return WhatIf(
         Alignment.of(before),
-        _alignment(model, source, best, steps),
+        after,
         prefix,
         forced,
         before.n_best[0].log_prob,
@@ -116,8 +121,10 @@ def read_forced(pairs: Sequence[str]) -> dict[int, int]:
     found: dict[int, int] = {}
     for pair in pairs:
         step, colon, place = pair.partition(":")
-        if not (colon and step.strip().isdecimal() and place.strip().isdecimal()):
+        if not (colon and DIGITS.fullmatch(step.strip()) and DIGITS.fullmatch(place.strip())):
             raise UserError(f"attend is STEP:PLACE, two numbers from 1, such as 2:5, not {pair!r}")
+        if int(step) in found:
+            raise UserError(f"attend has step {int(step)} twice: give one place for it")
         found[int(step)] = int(place)
     return found
 

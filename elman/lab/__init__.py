@@ -22,8 +22,8 @@ __all__ = ["EXPERIMENTS", "Experiment", "Outcome", "run"]
 
 def find_experiment(name: str) -> Experiment[Any]:
     """An experiment by its name."""
-    if name not in EXPERIMENTS:
-        raise UserError(f"there is no experiment '{name}': {nearest(name, EXPERIMENTS)}")
+    if not isinstance(name, str) or name not in EXPERIMENTS:
+        raise UserError(f"there is no experiment '{name}': {nearest(str(name), EXPERIMENTS)}")
     return EXPERIMENTS[name]
 
 
@@ -32,9 +32,18 @@ def run(name: str, *, say: Callable[[str], Any] = lambda line: None, **options: 
     experiment = find_experiment(name)
     settled = parse(experiment.Options, options, where=f"the experiment '{name}'")
     began = time.monotonic()
-    with one_thread():
+    with one_thread(), _own_random_numbers():
         data = experiment.measure(settled, say)
     return Outcome(experiment, data, time.monotonic() - began)
+
+
+@contextmanager
+def _own_random_numbers() -> Iterator[None]:
+    """While inside, PyTorch's generator may be seeded; the caller's numbers go on afterwards as if it had not been."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        yield
 
 
 @contextmanager

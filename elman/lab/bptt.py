@@ -22,6 +22,8 @@ from elman.train.recipe import Section
 
 Floats = NDArray[np.float64]
 SHOWN = 16  # steps of the table of terms
+EMBEDDING = 6  # numbers of a token's vector
+MEMORY = 2 << 30  # bytes that the terms may take
 
 
 class BpttOptions(Section):
@@ -44,7 +46,7 @@ class Network:
     y: NDArray[np.int64]
 
     @classmethod
-    def draw(cls, hidden: int, steps: int, seed: int, embedding: int = 6, vocabulary: int = 10) -> "Network":
+    def draw(cls, hidden: int, steps: int, seed: int, embedding: int = EMBEDDING, vocabulary: int = 10) -> "Network":
         """Random weights and a random text."""
         chance = np.random.default_rng(seed)
         vectors, text = chance.normal(size=(vocabulary, embedding)), chance.integers(vocabulary, size=steps + 1)
@@ -155,6 +157,11 @@ class BpttExperiment(Experiment[Derivation]):
     def measure(self, options: BpttOptions, say: Say) -> Derivation:
         if min(options.truncations, default=0) < 1:
             raise UserError("the experiment 'bptt': truncations are whole numbers from 1")
+        if options.steps**2 * options.hidden * max(options.hidden, EMBEDDING) * 8 * 4 > MEMORY:
+            asked = f"{options.steps} steps of {options.hidden} units"
+            raise UserError(
+                f"the experiment 'bptt': the terms of {asked} take over 2 GB, so give fewer steps or hidden"
+            )
         difference, count, sizes = 0.0, 0, list[list[float]]()
         angles: dict[int, list[float]] = {k: [] for k in options.truncations}
         lengths: dict[int, list[float]] = {k: [] for k in options.truncations}

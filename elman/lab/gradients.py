@@ -28,7 +28,7 @@ class GradientOptions(CellOptions):
     weights: Literal["normal", "uniform", "orthogonal"] = Field(
         "normal", description="normal (with 0.1), uniform (as PyTorch draws them) or orthogonal."
     )
-    forget_bias: float = Field(1.0, description="Of an LSTM's forget gate, at the beginning.")
+    forget_bias: float = Field(1.0, ge=-100, le=100, description="Of an LSTM's forget gate, at the beginning.")
     updates: int = Field(60, ge=0, le=100_000, description="Of training, before the second measurement.")
 
 

@@ -16,6 +16,7 @@ from elman.lab.networks import CellOptions, Network, Spread, fit, name_of, set_w
 from elman.nn.cells import Cell
 
 DISTANCES = (2, 5, 10, 20, 50, 100, 200)
+FURTHEST = 100_000
 SYMBOLS, TOLD = 8, 3  # that the copy task has, and remembers at a time
 LEARNED = 0.95
 """Of the symbols of the copy task; of the variance of the adding task."""
@@ -164,8 +165,8 @@ class MemoryExperiment(Experiment[Memories]):
     Options = MemoryOptions
 
     def measure(self, options: MemoryOptions, say: Say) -> Memories:
-        if min(options.distances, default=0) < 1:
-            raise UserError("the experiment 'memory': distances are whole numbers from 1")
+        if min(options.distances, default=0) < 1 or max(options.distances) > FURTHEST:
+            raise UserError(f"the experiment 'memory': distances are whole numbers from 1 to {FURTHEST:,}")
         results = []
         for task in TASKS:
             for cell in options.cells:

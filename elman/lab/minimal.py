@@ -12,12 +12,13 @@ from torch import nn
 
 from elman.draw.panels import Line, Lines, Panel, Table
 from elman.errors import UserError
-from elman.files import read_text
+from elman.files import read_own_text
 from elman.lab import minimal_numpy
 from elman.lab.experiment import Experiment, Say
 from elman.lab.networks import Network
 from elman.train.recipe import Section
 
+LARGEST = 10_000_000  # bytes of a text to learn
 STREAMS = 32  # that Elman reads side by side where it need not follow the other
 
 
@@ -28,7 +29,9 @@ class MinimalOptions(Section):
     seeds: int = Field(1, ge=1, le=100, description="So many times, with other random numbers.")
     hidden: int = Field(100, ge=1, le=2048, description="Units of the layer.")
     steps: int = Field(25, ge=1, le=1000, description="Characters of a window.")
-    rate: float = Field(0.01, gt=0, description="Of learning; at 0.1 a rounding error grows tenfold every few updates.")
+    rate: float = Field(
+        0.01, gt=0, le=10, description="Of learning; at 0.1 a rounding error grows tenfold every few updates."
+    )
     updates: int = Field(400, ge=2, le=1_000_000, description="Windows to learn.")
 
 
@@ -120,10 +123,10 @@ class MinimalExperiment(Experiment[Race]):
     Options = MinimalOptions
 
     def measure(self, options: MinimalOptions, say: Say) -> Race:
-        text = default_text() if options.text is None else read_text(Path(options.text))
+        text = default_text() if options.text is None else read_own_text(Path(options.text), LARGEST)
         characters = sorted(set(text))
         if len(text) < options.steps + 2 or len(characters) < 2:
-            raise UserError(f"the text is too short: give more than {options.steps + 2} characters of several kinds")
+            raise UserError(f"the text is too short: give at least {options.steps + 2} characters of several kinds")
         ids = [characters.index(one) for one in text]
         theirs, ours, seconds, sample = list[list[float]](), list[list[float]](), [0.0, 0.0], ""
         for seed in range(options.seeds):

@@ -54,6 +54,7 @@ def _versions(parameters: "list[nn.Parameter]") -> list[tuple[int, int]]:
 
 
 _building = Lock()
+_modes = Lock()
 
 
 class Model(Generic[C, V, N, R]):
@@ -82,6 +83,7 @@ class Model(Generic[C, V, N, R]):
         self.int8: Arrays | None = self._arrays if self._arrays is not None and quantised(self._arrays) else None
         """The weights as integers, for a model that was exported so."""
         self._made: _Made[R] | None = None
+        self._readers, self._was_training = 0, False  # calls that now need the network without its dropout
 
     # What a task says
 
@@ -218,14 +220,20 @@ class Model(Generic[C, V, N, R]):
     def evaluating(self) -> Iterator[N]:
         """While inside, the network is without its dropout."""
         # Changing the mode of every layer takes longer than some answers, so that is done only where it has to be.
-        network, training = self.network, self.network.training
-        if training:
-            network.eval()
+        network = self.network
+        with _modes:
+            self._readers += 1
+            if network.training:
+                self._was_training = True
+                network.eval()
         try:
             yield network
         finally:
-            if training:
-                network.train()
+            with _modes:
+                self._readers -= 1
+                if not self._readers and self._was_training:  # the last thread that reads
+                    self._was_training = False
+                    network.train()
 
     def weights(self) -> Arrays:
         """The weights as they are now, by name; integers with their scales where the model is in int8."""
@@ -253,7 +261,7 @@ class Model(Generic[C, V, N, R]):
 
     def __getstate__(self) -> dict[str, Any]:
         weights = {name: array.copy() for name, array in self.weights().items()}
-        return self.__dict__ | {"_made": None, "_network": None, "_arrays": weights}
+        return self.__dict__ | {"_made": None, "_readers": 0, "_network": None, "_arrays": weights}
 
     # The compiled runtime
 

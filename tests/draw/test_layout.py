@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from elman.draw.axis import Axis
-from elman.draw.layout import places
-from elman.draw.panels import Node
+from elman.draw.axis import Axis, bar_reach
+from elman.draw.layout import places, state_styles
+from elman.draw.panels import Bars, Node
 
 PARENTS = st.lists(st.integers(0, 1000), max_size=60)
 
@@ -38,3 +38,17 @@ def test_numbers_stand_on_their_axis(values: list[float], log: bool) -> None:
     shares = [share for value in values if (share := axis.share(value)) is not None]
     assert all(0 <= share <= 1 for share in shares)
     assert all(-1e-6 <= (axis.share(tick) or 0.0) <= 1 + 1e-6 for tick in axis.ticks())
+
+
+def test_a_state_has_its_style_whatever_stands_before_it() -> None:
+    states = ["cut off", "odd", "finished", "best", "pruned", "kept"]
+    for order in (states, states[::-1]):
+        styles = state_styles([Node(place, None, "a", state=state) for place, state in enumerate(order)])
+        assert [styles[state] for state in ("best", "kept", "pruned", "finished", "cut off")] == [0, 1, 2, 3, 4]
+    others = state_styles([Node(place, None, "a", state=state) for place, state in enumerate("xyz")])
+    assert list(others.values()) == [0, 1, 2]
+
+
+def test_numbers_that_are_all_0_stand_at_the_low_end() -> None:
+    assert Axis.around([0.0, 0.0], margin=0.1) == Axis(0.0, 1.0)
+    assert bar_reach(Bars("", ["a"], [0.0])) == (0.0, 1.0)

@@ -23,7 +23,7 @@ from elman.draw.panels import (
     Tokens,
     Tree,
 )
-from elman.draw.picture import CUT, draw_film, draw_picture, picture, same_axes
+from elman.draw.picture import CUT, _titled_once, draw_film, draw_picture, picture, same_axes
 from elman.errors import UserError
 from tests.draw.pages import ODD, every_panel, odd_page
 
@@ -149,3 +149,26 @@ def test_a_film_of_nothing_is_refused(tmp_path: Path) -> None:
         draw_film([], tmp_path / "a.gif", 1.0)
     with pytest.raises(UserError, match=r"should end in \.gif"):
         draw_film([training(1)], tmp_path / "a.mp4", 1.0)
+
+
+def test_no_text_runs_off_a_picture() -> None:
+    long = "A long title that goes on AND ON WITH CAPITALS until it is wrapped to the width of what it stands above"
+    name = "a model with a name that says everything that was set for it, and then some more words for good measure"
+    columns = ["model", "computation per character", "bits per character (validation)", "internationalisation"] * 2
+    row = ["an LSTM with dropout", "1234567.891 ± 12.3", "1.482 ± 0.02", "0.123456789"] * 2
+    figure = picture(
+        Page(long, long, [Column(long, [Table(long, columns, [row]), Lines(long, [Line(name, [1, 2], [0, 1])])])])
+    )
+    drawn = [*figure.texts, *(text for axes in figure.axes for text in axes.texts)]
+    legends = [legend for axes in figure.axes if (legend := axes.get_legend())]
+    drawn += [text for legend in legends for text in legend.get_texts()]
+    figure.canvas.draw()
+    assert all(text.get_window_extent().x1 <= figure.bbox.x1 for text in drawn)
+    told = [text.get_text() for text in drawn]
+    assert "1234567.891 ± 12.3" in told and not any("…" in text for text in told)
+    assert name in [text.replace("\n", " ") for text in told]
+
+
+def test_a_film_says_its_title_once() -> None:
+    page = _titled_once(Page("step 1", "", [Column("", [Note("step 1", "so")])]))
+    assert texts(page).count("step 1") == 1

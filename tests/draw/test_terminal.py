@@ -1,20 +1,37 @@
 import io
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from elman.draw.panels import Bars, Column, HeatMap, Line, Lines, Note, Page, Panel, Points, Table, Token, Tokens, Tree
+from elman.draw.panels import (
+    Bars,
+    Column,
+    HeatMap,
+    Line,
+    Lines,
+    Node,
+    Note,
+    Page,
+    Panel,
+    Point,
+    Points,
+    Table,
+    Token,
+    Tokens,
+    Tree,
+)
 from elman.draw.terminal import print_page
 from tests.draw.pages import ODD, every_panel, odd_page
 
 
-def printed(page: Page, terminal: bool = False, width: int = 100, **options: bool) -> str:
+def printed(page: Page, terminal: bool = False, width: int = 100, **options: Any) -> str:
     out = io.StringIO()
     console = Console(
         file=out, width=width, force_terminal=terminal, color_system="truecolor" if terminal else None, **options
-    )  # type: ignore[arg-type]
+    )
     print_page(page, console)
     return out.getvalue()
 
@@ -99,3 +116,19 @@ def test_markup_of_rich_is_a_text_like_any_other() -> None:
 )
 def test_a_panel_may_have_nothing_in_it(panel: Panel, terminal: bool) -> None:
     assert "a page" in printed(one(panel), terminal)
+
+
+def test_off_a_terminal_many_points_are_counted_and_no_tree_is_cut() -> None:
+    many = Points("", [Point(place, 0, "w", str(place % 3)) for place in range(41)])
+    tree = Tree("", [Node(0, None, "a" * 90), Node(1, 0, "b" * 90, state="best")])
+    lines = printed(one(many, tree), width=80).splitlines()
+    assert "41 points in 3 groups: see them with --out page.html" in lines
+    assert "└── " + "b" * 90 + "  best" in lines
+
+
+def test_buckets_differ_where_there_are_16_colours() -> None:
+    out = io.StringIO()
+    panel = Tokens("", [Token(f"t{place}", place) for place in range(6)], "buckets")
+    print_page(one(panel), Console(file=out, width=80, force_terminal=True, color_system="standard"))
+    grounds = {out.getvalue().split(f"mt{place}")[0].rpartition("\x1b[")[2] for place in range(6)}
+    assert len(grounds) == 6

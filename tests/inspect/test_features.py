@@ -8,6 +8,7 @@ import pytest
 
 import elman.inspect
 from elman.errors import UserError
+from elman.inspect import features
 from elman.inspect.features import decoded_pieces, follow, read_feature
 from elman.inspect.traces import corpus_ids, trace_text
 from elman.tasks.language import LanguageModel
@@ -97,10 +98,14 @@ def test_features_are_computed_on_the_text_of_the_tokens(folder: Path, tmp_path:
 def test_wrong_input_is_told_in_a_sentence(model: LanguageModel, folder: Path) -> None:
     corpus = str(folder / "held.txt")
     (folder / "few.txt").write_text("1\n2\n")
+    (folder / "latin.txt").write_bytes(b"caf\xe9 (ab) " * 90)
     (folder / "seldom.txt").write_text(brackets(60, 0) + "\n\n" + brackets(60, 1))
     for options, message in (
         ({}, "say what units are to follow"),
         ({"feature": "regex:("}, r"regular expression '\(' cannot be read"),
+        ({"feature": "regex:"}, "expression is empty"),
+        ({"feature": "labels:"}, "names no file"),
+        ({"feature": "labels:/nope"}, "^no such file: /nope$"),
         ({"feature": "regex:zz"}, "'regex:zz' is never there"),
         ({"feature": r"regex:[\s\S]"}, "is always there"),
         ({"feature": "open:("}, "write two characters"),
@@ -108,8 +113,22 @@ def test_wrong_input_is_told_in_a_sentence(model: LanguageModel, folder: Path) -
         ({"feature": f"labels:{folder / 'few.txt'}"}, "2 lines for"),
         ({"feature": f"labels:{folder / 'none.txt'}"}, "none.txt"),
         ({"feature": "open:()", "corpus": str(folder / "none.txt")}, "none.txt"),
+        ({"feature": "open:()", "corpus": str(folder / "latin.txt")}, r"latin.txt:1 .*: convert the file to UTF-8$"),
         ({"feature": "open:()", "corpus": None}, "5 tokens are too few"),
         ({"feature": r"regex:\n\n", "corpus": str(folder / "seldom.txt")}, "changes too seldom"),
     ):
         with pytest.raises(UserError, match=message):
             elman.inspect.explain(model, "ab(c)", view="features", **{"corpus": corpus, **options})
+
+
+def test_a_pattern_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(features, "SECONDS", 0.2)
+    with pytest.raises(UserError, match="takes too long on this text: simplify it"):
+        read_feature(r"regex:(a|aa)+$")[0]([*"a" * 3000, "b"])
+
+
+def test_nothing_to_follow_a_feature_in_is_told(model: LanguageModel) -> None:
+    with pytest.raises(UserError, match="give at least one text, or a corpus"):
+        follow(model, "open:()")
+    text = brackets(300, 0)
+    assert follow(model, "open:()", text) == follow(model, "open:()", [text])

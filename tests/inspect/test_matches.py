@@ -9,8 +9,9 @@ import pytest
 import elman.inspect
 from elman.errors import UserError
 from elman.inspect import traces
-from elman.inspect.matches import Matches, matches
-from elman.inspect.traces import trace_text
+from elman.inspect.matches import Matches, find_span, matches
+from elman.inspect.phrase import find_phrase
+from elman.inspect.traces import Trace, trace_text
 from elman.tasks.language import LanguageModel
 from tests.inspect.brackets import brackets, trained
 from tests.tasks.runs import run
@@ -120,3 +121,11 @@ def test_wrong_input_is_told_in_a_sentence(model: LanguageModel, folder: Path) -
     ):
         with pytest.raises(UserError, match=message):
             elman.inspect.explain(model, TEXT, view="matches", **options)
+
+
+def test_numbers_of_thousands_of_digits_are_outside() -> None:
+    digits = "1" * 5000
+    with pytest.raises(UserError, match="outside the text"):
+        find_span(Trace(["a", "b"], {}), ["a", "b"], f"0:{digits}")
+    with pytest.raises(UserError, match="the tokens count from 1 to 2"):
+        find_phrase(["a", "b"], f"{digits}:{digits}", spaced=True)

@@ -8,6 +8,7 @@ import pytest
 import elman.inspect
 from elman.errors import UserError
 from elman.inspect.neurons import neurons, saturation
+from elman.inspect.ranks import ranks
 from elman.inspect.traces import trace_text
 from elman.tasks.language import LanguageModel
 from tests.tasks.runs import prose, run
@@ -80,3 +81,14 @@ def test_a_cell_without_gates_has_none(folder: Path, tmp_path: Path) -> None:
     explanation = elman.inspect.explain(plain, TEXT, view="neurons")
     assert explanation.data[0].saturation == []
     assert "no gates" in explanation.page().columns[0].panels[-1].to_dict()["text"]
+
+
+def test_a_long_text_is_cut_and_layers_count_from_1(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match="no layer 0: give one from 1 to 2"):
+        neurons(model, TEXT, layer=0)
+    monkeypatch.setattr("elman.inspect.neurons.MOST", 5)
+    found = neurons(model, TEXT)
+    assert (found.tokens, found.cut, found.steps) == (list(TEXT[:5]), len(TEXT) - 5, len(TEXT))
+    monkeypatch.setattr("elman.inspect.ranks.MOST", 5)
+    ranked = ranks(model, TEXT)
+    assert ([one.token for one in ranked.tokens], ranked.cut) == (list(TEXT[:5]), len(TEXT) - 5)

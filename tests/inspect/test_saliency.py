@@ -11,8 +11,11 @@ from elman.draw.panels import HeatMap, Note, Table, Tokens
 from elman.errors import UserError
 from elman.inspect import explain
 from elman.inspect.attribution import agreement, spearman
+from elman.inspect.edits import edits
+from elman.inspect.faithfulness import faithfulness
 from elman.inspect.methods import METHODS
-from elman.inspect.saliency import SaliencyView, saliency
+from elman.inspect.saliency import SaliencyView, prediction_sentence, saliency
+from elman.inspect.subject import ClassifierSubject, TaggerSubject
 from elman.tasks.classify import TextClassifier
 from elman.tasks.tag import TagModel
 from tests.inspect.small_models import classifier, tagger
@@ -124,7 +127,7 @@ def test_the_data_can_be_written(reviews: TextClassifier, tmp_path: Path) -> Non
     assert data["view"] == "saliency" and len(data["texts"]) == 2
     assert set(data["texts"][0]) == {
         "text", "tokens", "prediction", "target", "against", "positions", "score", "probability", "methods", "refused",
-        "agreement", "by_position", "phrase", "spaced",
+        "agreement", "by_position", "phrase", "spaced", "cut",
     }  # fmt: skip
     assert set(data["texts"][0]["methods"]["integrated"]) == {"values", "score", "edges", "rest", "gap", "steps"}
 
@@ -185,3 +188,37 @@ def test_rank_correlation_is_scipys() -> None:
         for other in rows:
             assert spearman(one, other) == pytest.approx(spearmanr(one, other).statistic, abs=1e-9)
     assert agreement(rows)[0][0] == 1.0
+
+
+def test_a_text_that_is_cut_says_so(names: TagModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = classifier("model.longest=4")
+    (data,) = saliency(short, TEXT, ["gradient"])
+    assert (len(data.tokens), data.cut) == (4, 3)
+    told = "The text is cut after 4 tokens: 3 more are left out."
+    assert any(isinstance(panel, Note) and panel.text == told for panel in SaliencyView().panels(data))
+    for kind in (ClassifierSubject, TaggerSubject):
+        monkeypatch.setattr(kind, "most", 3)
+    for model in (short, names):
+        (data,) = saliency(model, [TEXT], ["occlusion"])
+        assert (len(data.tokens), data.cut, edits(model, TEXT).cut) == (3, 4, 4)
+        assert faithfulness(model, TEXT, ["occlusion"]).cut == 4
+
+
+def test_wrong_calls_are_told(reviews: TextClassifier) -> None:
+    with pytest.raises(UserError, match="at least one text"):
+        saliency(reviews, [])
+    with pytest.raises(UserError, match="at least one text"):
+        faithfulness(reviews, [])
+    for shares in ([], [0.0], [1.5]):
+        with pytest.raises(UserError, match="above 0, up to 1"):
+            faithfulness(reviews, [TEXT], shares=shares)
+    (data,) = saliency(reviews, "dull", ["gradient", "occlusion"])
+    assert data.agreement == [[None, None], [None, None]]
+    assert SaliencyView().panels(data)
+
+
+def test_a_tag_that_no_token_was_given_is_told(names: TagModel) -> None:
+    (data,) = saliency(names, "dull", ["gradient"])
+    missing = next(tag for tag in names.tags if tag not in data.prediction)
+    (data,) = saliency(names, "dull", ["gradient"], target=missing)
+    assert f"gave no token the tag {missing}; those that it gave are" in prediction_sentence(data)

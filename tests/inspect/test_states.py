@@ -107,3 +107,19 @@ def test_wrong_input_is_told_in_a_sentence(model: LanguageModel) -> None:
     ):
         with pytest.raises(UserError, match=message):
             elman.inspect.explain(model, text, view="states", **options)
+
+
+def test_wrong_calls_and_long_texts_are_told(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong: list[tuple[Any, str]] = [({"method": "pcaa"}, "no method 'pcaa'"), ({"colour": "tokn"}, "no colour 'tokn'")]
+    for options, told in wrong:
+        with pytest.raises(UserError, match=told):
+            states(model, TEXTS, **options)
+    with pytest.raises(UserError, match="at least one text"):
+        states(model, [])
+    assert states(model, TEXTS[0]) == states(model, TEXTS[:1])
+    monkeypatch.setattr(module, "MOST", 13)
+    for colour in ("token", "predicted"):
+        found = states(model, TEXTS, colour=colour)
+        assert (len(found.points), found.points[-1].text, found.cut) == (13, 2, 18)
+    panels = elman.inspect.explain(model, TEXTS, view="states").page().columns[0].panels
+    assert panels[0].text == "The text is cut after 13 tokens: 18 more are left out."

@@ -235,13 +235,34 @@ def test_the_minimal_model_is_a_program_of_its_own(capsys: pytest.CaptureFixture
         ("gradients", {"seeds": 0}, "greater than or equal to 1"),
         ("gradients", {"seed": 1}, "seeds"),
         ("memory", {"distances": (0,)}, "whole numbers from 1"),
+        ("memory", {"distances": (2, 100_001)}, "from 1 to 100,000"),
         ("bptt", {"truncations": (0,)}, "whole numbers from 1"),
+        ("bptt", {"steps": 500, "hidden": 256}, "take over 2 GB"),
+        ("gradients", {"forget_bias": 1e9}, "less than or equal to 100"),
+        ("minimal", {"rate": 11}, "less than or equal to 10"),
+        ("minimal", {"text": "/nope"}, "^no such file: /nope$"),
+        ("minimal", {"text": "/dev/zero"}, "no regular file"),
         ("minimal", {"text": "no-such-file.txt"}, "no-such-file.txt"),
     ],
 )
 def test_what_does_not_fit_is_a_sentence(name: str, options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         elman.lab.run(name, **options)
+
+
+def test_a_text_of_just_enough_characters_is_learned(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("abcabc")
+    asked = {"text": str(text), "updates": 2, "hidden": 3}
+    elman.lab.run("minimal", **asked, steps=4)
+    with pytest.raises(UserError, match="at least 7 characters"):
+        elman.lab.run("minimal", **asked, steps=5)
+    text.write_bytes(b"caf\xe9 " * 10)
+    with pytest.raises(UserError, match="not UTF-8 at byte 3: convert it to UTF-8"):
+        elman.lab.run("minimal", **asked)
+    text.write_bytes(b"ab" * 5_000_001)
+    with pytest.raises(UserError, match="10,000,002 bytes: give a text of at most 10,000,000"):
+        elman.lab.run("minimal", **asked)
 
 
 def test_the_command_line(tmp_path: Path) -> None:
