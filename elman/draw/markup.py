@@ -20,7 +20,7 @@ def written(text: str) -> str:
 
 
 def broken(text: str) -> str:
-    r"""The same of a text that may have several lines: their ends are drawn; of no text at all, too.
+    r"""A text of one line or several as markup: line ends are drawn, and so is a text of nothing.
 
     >>> broken("a\n")
     'a⏎<br>'

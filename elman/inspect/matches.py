@@ -234,7 +234,7 @@ class MatchesView(View[Matches]):
         return refusal(model)
 
     def compute(self, model: AnyModel, texts: Sequence[str], options: MatchesOptions) -> list[Matches]:
-        """The same span in each text, in the same corpus."""
+        """The places of the corpus that match a span, for each text."""
         span, corpus = options.span, options.corpus
         if span is None:
             raise UserError("say which part of the text: give span as a part of it, or as START:STOP in tokens")

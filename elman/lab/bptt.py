@@ -93,7 +93,7 @@ def by_hand(network: Network) -> Terms:
 
 
 def by_autograd(network: Network) -> Terms:
-    """The same terms by autograd: every step has weights of its own, so that each term is a gradient."""
+    """The gradients of a text, term by term, by autograd: every step has weights of its own."""
     T = len(network.y)
     W_h, W_e = ([torch.tensor(W, requires_grad=True) for _ in range(T)] for W in (network.W_h, network.W_e))
     U, h = torch.tensor(network.U, requires_grad=True), torch.zeros(len(network.W_h), dtype=torch.float64)

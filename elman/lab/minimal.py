@@ -115,7 +115,7 @@ def batched_rate(network: Network, ids: list[int], updates: int, steps: int) -> 
 
 
 class MinimalExperiment(Experiment[Race]):
-    """The same model twice."""
+    """The minimal character model in NumPy and with Elman's layer, trained side by side."""
 
     name = "minimal"
     about = "the minimal character model in NumPy beside Elman's: the same losses, and how many times faster"
