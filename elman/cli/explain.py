@@ -1,6 +1,6 @@
 """`elman explain`: a view of what a model does with a text, in the terminal, as a page, as data or as a picture."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +25,15 @@ def _view_named(args: Sequence[str]) -> str | None:
     return "faithfulness" if "--faithfulness" in args else None
 
 
-def _views() -> tuple[Any, ...]:
-    from elman.inspect import VIEWS
+def _views(task: str | None = None) -> Iterator[Any]:
+    from elman.inspect.views import each_view
 
-    return VIEWS
+    return each_view(task)
 
 
-def _fields(views: Sequence[Any] | None = None) -> dict[str, Any]:
+def _fields(views: Iterable[Any] | None = None) -> dict[str, Any]:
     """Every key that some views have, or that any has; of those of one name that of the first view."""
-    several = _views() if views is None else views
+    several = list(_views() if views is None else views)
     return {name: field for view in reversed(several) for name, field in view.Options.model_fields.items()}
 
 
@@ -42,10 +42,19 @@ def add_to(app: typer.Typer, line: Sequence[str] | None = None) -> None:
     if line is None:
         command = with_options(explain, _fields())
     else:
-        task, view = task_named(line), _view_named(line)
-        here = [one for one in _views() if task in one.tasks and view in (None, one.name)]
-        command = with_options(explain, _fields(here), line, _fields)
+        command = with_options(explain, _fields(_meant(line)), line, _fields)
     app.command("explain")(command)
+
+
+def _meant(line: Sequence[str]) -> list[Any]:
+    """The views that a line may mean: the one it names, else the first of its model's; for help all of them."""
+    from elman.inspect.views import VIEWS, find
+
+    task, view = task_named(line) or "", _view_named(line)
+    if "--help" in line and view is None:
+        return list(_views(task))
+    places = VIEWS.get(task, {})
+    return [find(place) for place in ([places[view]] if view in places else list(places.values())[: view is None])]
 
 
 def explain(

@@ -57,7 +57,6 @@ class AlignmentView(View[Alignment]):
 
     name = "alignment"
     about = "where a translator attends while it writes"
-    tasks = ("translate",)
     Options = AlignmentOptions
 
     def refusal(self, model: AnyModel) -> str | None:

@@ -115,7 +115,6 @@ class EditsView(View[Edits]):
 
     name = "edits"
     about = "what the prediction becomes when a token is dropped, unknown or replaced"
-    tasks = ("classify", "tag")
     takes_tokens = True
     Options = EditsOptions
 

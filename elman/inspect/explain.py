@@ -10,7 +10,7 @@ from elman.draw.panels import Column, Page
 from elman.draw.plain import plain
 from elman.errors import UserError, nearest
 from elman.inspect.view import AnyModel, View
-from elman.inspect.views import VIEWS
+from elman.inspect.views import VIEWS, each_view, find
 from elman.tasks.model import Model, check_texts
 from elman.train.recipe import parse
 
@@ -71,27 +71,34 @@ def several(texts: Sequence[str]) -> str:
 
 def views_of(model: AnyModel) -> dict[str, View[Any]]:
     """The views that a model has, by name."""
-    fits = (view for view in VIEWS if model.task in view.tasks and view.refusal(model) is None)
-    return {view.name: view for view in fits}
+    return {view.name: view for view in _fitting(model)}
+
+
+def _fitting(model: AnyModel) -> Iterator[View[Any]]:
+    return (view for view in each_view(model.task) if view.refusal(model) is None)
 
 
 def find_view(model: AnyModel, name: str | None) -> View[Any]:
     """A view of a model by its name, or its first; one that it does not have is told with those that it has."""
-    found = views_of(model)
-    if not found:
-        raise UserError(f"there is no view of a model for the task '{model.task}' yet")
     if name is None:
-        return next(iter(found.values()))
+        first = next(_fitting(model), None)
+        if first is None:
+            raise UserError(f"there is no view of a model for the task '{model.task}' yet")
+        return first
     if not isinstance(name, str):
-        raise UserError(f"a view is called by its name, not by a {type(name).__name__}: {', '.join(found)}")
-    if name in found:
-        return found[name]
-    for view in VIEWS:
-        if view.name == name:
-            reason = view.refusal(model) if model.task in view.tasks else f"it is a view of {', '.join(view.tasks)}"
-            if reason is not None:
-                raise UserError(f"this model has no view '{name}': {reason}; it has {', '.join(found)}")
-    raise UserError(f"there is no view '{name}': {nearest(name, found)}")
+        raise UserError(f"a view is called by its name, not by a {type(name).__name__}: {', '.join(views_of(model))}")
+    tasks = [task for task, views in VIEWS.items() if name in views]
+    if model.task in tasks:
+        view = find(VIEWS[model.task][name])
+        reason = view.refusal(model)
+        if reason is None:
+            return view
+    else:
+        reason = f"it is a view of {', '.join(tasks)}" if tasks else None
+    has = views_of(model)
+    if reason is None:
+        raise UserError(f"there is no view '{name}': {nearest(name, has)}")
+    raise UserError(f"this model has no view '{name}': {reason}; it has {', '.join(has)}")
 
 
 def explain(model: AnyModel, texts: str | Sequence[Any], view: str | None = None, **options: Any) -> Explanation:

@@ -174,7 +174,6 @@ class FaithfulnessView(View[Faithfulness]):
 
     name = "faithfulness"
     about = "which method's saliency the model itself bears out, beside chance"
-    tasks = ("classify", "tag")
     takes_tokens = True
     Options = FaithfulnessOptions
     joint = True

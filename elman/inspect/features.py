@@ -19,6 +19,7 @@ from pydantic import Field
 from elman.draw.panels import Note, Panel, Table, Token, Tokens
 from elman.errors import UserError, nearest
 from elman.files import read_own_text
+from elman.inspect.methods import cut_panels
 from elman.inspect.probes import FEWEST, ON, Halves, Values, Verdict, check_enough
 from elman.inspect.traces import STATES, corpus_ids, encoded, refusal, trace_blocks, trace_text, whole_parts
 from elman.inspect.view import AnyModel, View
@@ -33,6 +34,7 @@ NAMES = 100  # of labels, at most
 SECONDS = 10  # that a regular expression may take over a document
 TOP = 10  # units that are named
 SHOWN = 3  # units that are drawn
+MOST = 5000  # tokens of a text that they are drawn for
 
 
 class FeaturesOptions(Section):
@@ -93,6 +95,8 @@ class Features:
     following: Following
     words: bool
     """Whether tokens are words."""
+    cut: int = 0
+    """Tokens behind these, which are left out."""
 
 
 # The feature
@@ -288,7 +292,6 @@ class FeaturesView(View[Features]):
 
     name = "features"
     about = "units that follow a feature of the text, and whether a held-out probe finds it"
-    tasks = ("lm",)
     Options = FeaturesOptions
 
     def refusal(self, model: AnyModel) -> str | None:
@@ -310,16 +313,18 @@ class FeaturesView(View[Features]):
             values = None if labels is None else labels.numbers[start:stop]
             if file is None:
                 values = read_feature(feature)[0](decoded_pieces(language.tokenizer, encoded(language, text).tolist()))
-            rows = [trace.parts[one.part][:, one.unit].tolist() for one in found.units[:SHOWN]]
+            rows = [trace.parts[one.part][:MOST, one.unit].tolist() for one in found.units[:SHOWN]]
             words = language.tokenizer.settings.kind == "words"
-            data.append(Features(trace.tokens, None if values is None else values.tolist(), rows, found, words))
+            shown = None if values is None else values[:MOST].tolist()
+            cut = max(0, len(trace.tokens) - MOST)
+            data.append(Features(trace.tokens[:MOST], shown, rows, found, words, cut))
             start = stop
         return data
 
     def panels(self, data: Features) -> list[Panel]:
         """The verdicts, the feature in the text, the units in it, and the table of them."""
         found, values = data.following, data.values
-        shown: list[Panel] = [Note("verdict", _sentence(found))]
+        shown: list[Panel] = [Note("verdict", _sentence(found)), *cut_panels(data.cut, len(data.tokens))]
         if values is not None:
             top = max(map(abs, values)) or 1.0
             pairs = zip(data.tokens, values, strict=True)

@@ -7,7 +7,8 @@ import numpy as np
 from pydantic import Field
 
 from elman.draw.panels import HeatMap, Panel, Table
-from elman.inspect.subject import TaggerSubject
+from elman.inspect.methods import cut_panels
+from elman.inspect.subject import TaggerSubject, cuts_of
 from elman.inspect.view import AnyModel, View
 from elman.tasks.tag import TagModel
 from elman.train.recipe import Section
@@ -43,6 +44,8 @@ class Marginals:
     """A row for each tag, a column for each token; a column sums to 1."""
     paths: list[Path]
     """The most probable tag sequences, best first."""
+    cut: int = 0
+    """Tokens behind these, which are left out."""
 
 
 def marginals(model: TagModel, texts: Sequence[str], paths: int = PATHS) -> list[Marginals]:
@@ -52,7 +55,7 @@ def marginals(model: TagModel, texts: Sequence[str], paths: int = PATHS) -> list
     from elman.nn.crf import CRF
 
     subject = TaggerSubject(model)
-    cuts = [subject.cut(text) for text in texts]
+    cuts = cuts_of(subject, texts)
     with torch.inference_mode():
         # Without a CRF tags are independent: that is a CRF whose transitions all score 0.
         crf = model.network.crf or CRF(len(subject.names))
@@ -64,7 +67,7 @@ def marginals(model: TagModel, texts: Sequence[str], paths: int = PATHS) -> list
             sure = (scores - crf.partition(emissions, lengths)).exp()[0].tolist()
             rows = [(row, p) for row, p in zip(best[0].tolist(), sure, strict=True) if p > 0]  # there may be fewer
             close = [Path([subject.names[id] for id in row], p) for row, p in rows]
-            found.append(Marginals(list(cut.pieces), subject.names, model.config.model.crf, table, close))
+            found.append(Marginals(list(cut.pieces), subject.names, model.config.model.crf, table, close, cut.left_out))
     return found
 
 
@@ -73,7 +76,6 @@ class MarginalsView(View[Marginals]):
 
     name = "marginals"
     about = "how probable each tag is at each token, and which tag sequences came close"
-    tasks = ("tag",)
     takes_tokens = True
     Options = MarginalsOptions
 
@@ -97,7 +99,11 @@ class MarginalsView(View[Marginals]):
             [str(rank), f"{path.probability:.4f}", difference(data.tokens, best, path.tags) if rank > 1 else "the best"]
             for rank, path in enumerate(data.paths, 1)
         ]
-        return [heat, Table("what came close", ["rank", "probability", "where it differs from the best"], rows)]
+        return [
+            *cut_panels(data.cut, len(data.tokens)),
+            heat,
+            Table("what came close", ["rank", "probability", "where it differs from the best"], rows),
+        ]
 
 
 def difference(tokens: Sequence[str], best: Sequence[str], other: Sequence[str]) -> str:

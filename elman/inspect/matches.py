@@ -20,21 +20,22 @@ from pydantic import Field
 from elman.batches.stream import IdStream
 from elman.draw.panels import HeatMap, Note, Panel, Table, Token, Tokens
 from elman.errors import UserError
-from elman.files import shortened
 from elman.inspect.features import decoded_pieces
-from elman.inspect.phrase import number
-from elman.inspect.traces import Block, Trace, corpus_ids, encoded, refusal, trace_blocks, trace_text
+from elman.inspect.methods import cut_panels
+from elman.inspect.phrase import find_phrase
+from elman.inspect.traces import Block, corpus_ids, encoded, refusal, trace_blocks, trace_text
 from elman.inspect.view import AnyModel, View
 from elman.tasks.language import LanguageModel
 from elman.train.recipe import Section
 
 Floats = NDArray[np.float32]
+MOST = 5000  # tokens of the text that are shown
 
 
 class MatchesOptions(Section):
     """Which tokens, and where to look."""
 
-    span: str | None = Field(None, description="A part of the text, or START:STOP in tokens from 0, STOP left out.")
+    phrase: str | None = Field(None, description="START:STOP, tokens from 1, or a part of the text.")
     corpus: str | None = Field(None, min_length=1, description="A text file to look in.")
     threshold: float = Field(0.3, gt=0, le=1000, description="A unit is on from this value, or from minus this value.")
     layer: int | None = Field(None, ge=1, description="From 1; the last, if not given.")
@@ -82,12 +83,14 @@ class Matches:
     """Tokens of the corpus."""
     words: bool
     """Whether tokens are words."""
+    cut: int = 0
+    """Tokens of the text behind these, which are left out."""
 
 
 def matches(
     model: LanguageModel,
     text: str,
-    span: str,
+    phrase: str,
     corpus: str | Path,
     *,
     threshold: float = 0.3,
@@ -98,9 +101,11 @@ def matches(
     label: str | None = None,
 ) -> Matches:
     """Places in a corpus where a model is as it is in a part of a text."""
-    trace = trace_text(model, text, label)
+    whole = trace_text(model, text, label)
+    trace = whole.shortened(MOST)
     name, values = trace.part(layer, part)
-    start, stop = find_span(trace, decoded_pieces(model.tokenizer, encoded(model, text).tolist()), span)
+    pieces = decoded_pieces(model.tokenizer, encoded(model, text).tolist())[:MOST]  # with their blanks
+    start, stop = find_phrase(pieces, phrase, spaced=False)
     backward = model.settings.direction == "backward"
     signs = np.sign(values[start])  # H
     on = values * signs >= threshold  # T x H
@@ -126,28 +131,8 @@ def matches(
         [_match(model, ids, *place, context) for place in nearest.best()],
         len(ids),
         model.tokenizer.settings.kind == "words",
+        len(whole.tokens) - len(trace.tokens),
     )
-
-
-def find_span(trace: Trace, pieces: Sequence[str], span: str) -> tuple[int, int]:
-    """The tokens that a span names: START:STOP, or the first that hold a part of the text."""
-    size = len(trace.tokens)
-    first, colon, last = span.partition(":")
-    if colon and first.isdecimal() and last.isdecimal():
-        start, stop = number(first), number(last)
-        if start is None or stop is None or not start < stop <= size:
-            told = f"START:STOP is 0 <= START < STOP <= {size} tokens"
-            raise UserError(f"the span {shortened(span)} is outside the text: {told}")
-        return start, stop
-    if not span:
-        raise UserError("the span is empty: give a part of the text, or START:STOP in tokens")
-    at = "".join(pieces).find(span)
-    if at < 0:
-        raise UserError(
-            f"the text has no part {shortened(span)!r}: give one as the model reads it, or START:STOP in tokens"
-        )
-    ends = np.cumsum([len(piece) for piece in pieces])
-    return int(np.searchsorted(ends, at, side="right")), int(np.searchsorted(ends, at + len(span), side="left")) + 1
 
 
 Place = tuple[int, int, float]
@@ -226,7 +211,6 @@ class MatchesView(View[Matches]):
 
     name = "matches"
     about = "the units that a part of the text turns on, and where in a corpus they are on or the state is near"
-    tasks = ("lm",)
     Options = MatchesOptions
 
     def refusal(self, model: AnyModel) -> str | None:
@@ -234,14 +218,14 @@ class MatchesView(View[Matches]):
         return refusal(model)
 
     def compute(self, model: AnyModel, texts: Sequence[str], options: MatchesOptions) -> list[Matches]:
-        """The places of the corpus that match a span, for each text."""
-        span, corpus = options.span, options.corpus
-        if span is None:
-            raise UserError("say which part of the text: give span as a part of it, or as START:STOP in tokens")
+        """The places of the corpus that match a phrase, for each text."""
+        phrase, corpus = options.phrase, options.corpus
+        if phrase is None:
+            raise UserError("say which part of the text: give phrase as a part of it, or as START:STOP in tokens")
         if corpus is None:
             raise UserError("say where to look: give corpus, a text file")
-        asked = options.model_dump(exclude={"span", "corpus"})
-        return [matches(cast(LanguageModel, model), text, span, corpus, **asked) for text in texts]
+        asked = options.model_dump(exclude={"phrase", "corpus"})
+        return [matches(cast(LanguageModel, model), text, phrase, corpus, **asked) for text in texts]
 
     def panels(self, data: Matches) -> list[Panel]:
         """The phrase, its units, and the places found."""
@@ -264,6 +248,7 @@ class MatchesView(View[Matches]):
         note = f"In {data.looked_at:,} tokens."
         return [
             *shown,
+            *cut_panels(data.cut, len(data.tokens)),
             _table("where the same units are on", "tokens", data.same_units, note),
             _table("where the state is nearest", "cosine", data.nearest, note),
         ]

@@ -134,7 +134,6 @@ class NeuronsView(View[Neurons]):
 
     name = "neurons"
     about = "single units over the text: tokens by their activation, and how long each gate is open or shut"
-    tasks = ("lm",)
     Options = NeuronsOptions
 
     def refusal(self, model: AnyModel) -> str | None:

@@ -56,7 +56,6 @@ class PoolingWeightsView(View[PoolingWeights]):
 
     name = "attention"
     about = "with which weight each step counts in the vector of a text"
-    tasks = ("classify",)
 
     def refusal(self, model: AnyModel) -> str | None:
         assert isinstance(model, TextClassifier)

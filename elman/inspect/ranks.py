@@ -164,7 +164,6 @@ class RanksView(View[Ranks]):
 
     name = "ranks"
     about = "how predictable a text is to this model: the rank of every token among all that could have stood there"
-    tasks = ("lm",)
     Options = RanksOptions
 
     def compute(self, model: AnyModel, texts: Sequence[str], options: RanksOptions) -> list[Ranks]:

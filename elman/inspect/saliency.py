@@ -166,7 +166,6 @@ class SaliencyView(View[Saliency]):
 
     name = "saliency"
     about = "how much each token speaks for a class or tag"
-    tasks = ("classify", "tag")
     takes_tokens = True
     Options = SaliencyOptions
 

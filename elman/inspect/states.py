@@ -241,7 +241,6 @@ class StatesView(View[States]):
 
     name = "states"
     about = "a map of hidden states: tokens that the model reads alike stand close together"
-    tasks = ("lm", "classify", "tag", "translate")
     Options = StatesOptions
     joint = True
 

@@ -71,7 +71,6 @@ class TranslationEditsView(View[TranslationEdits]):
 
     name = "edits"
     about = "how the translation changes when a word of the source is dropped or replaced"
-    tasks = ("translate",)
     Options = EditOptions
 
     def compute(self, model: AnyModel, texts: Sequence[str], options: EditOptions) -> list[TranslationEdits]:

@@ -98,7 +98,6 @@ class TreeView(View[SearchedTree]):
 
     name = "tree"
     about = "every hypothesis of the beam search, and what became of it"
-    tasks = ("translate",)
     Options = TreeOptions
 
     def compute(self, model: AnyModel, texts: Sequence[str], options: TreeOptions) -> list[SearchedTree]:

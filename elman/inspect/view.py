@@ -1,6 +1,6 @@
 """A view of a model: plain data computed from it and some texts, and the panels that they are drawn as.
 
-A view is one class in one file. It says which models have it, what can be asked of it, what it computes for each text,
+A view is one class in one file. It says what can be asked of it, what it computes for each text,
 and which panels show that. Pages, pictures, terminals, JSON, options of the command line and sentences about what does
 not fit exist once and know a view by this class alone.
 """
@@ -23,8 +23,6 @@ class View(Generic[D]):
     name: ClassVar[str]
     about: ClassVar[str]
     """What it shows, in a sentence."""
-    tasks: ClassVar[tuple[str, ...]]
-    """Those whose models have it."""
     Options: ClassVar[type[Section]] = Section
     """What can be asked of it, by key: an option of the command line for each."""
     takes_tokens: ClassVar[bool] = False

@@ -134,7 +134,6 @@ class WhatIfView(View[WhatIf]):
 
     name = "what-if"
     about = "what a translator writes after a forced prefix, or when one step is made to attend elsewhere"
-    tasks = ("translate",)
     Options = WhatIfOptions
 
     def refusal(self, model: AnyModel) -> str | None:

@@ -27,7 +27,7 @@ def needed(tmp_path: Path) -> dict[str, list[str]]:
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("the cat sat on the mat. the dog sat on the cat.\n" * 40)
     return {
-        "matches": ["--span", "cat", "--corpus", str(corpus)],
+        "matches": ["--phrase", "cat", "--corpus", str(corpus)],
         "features": ["--feature", "regex:cat", "--corpus", str(corpus)],
         "what-if": ["--prefix", "the"],
     }
@@ -101,7 +101,7 @@ def test_help_shows_the_options_of_the_model_and_of_the_view() -> None:
         (["{lm}", ""], "empty"),
         (["{lm}", "the cat", "--view", "features", "--feature", "regex:("], "regular expression"),
         (["{lm}", "the cat sat " * 30, "--view", "features", "--feature", "regex:zzz"], "zzz"),
-        (["{lm}", "the cat", "--view", "matches", "--span", "dog", "--corpus", "{lm}/config.json"], "dog"),
+        (["{lm}", "the cat", "--view", "matches", "--phrase", "dog", "--corpus", "{lm}/config.json"], "dog"),
         (["{lm}", "the cat", "--beam", "3"], "--beam is an option of the views tree, what-if, and not of 'ranks'"),
         (["{classify}", "ulf", "--target", "nort"], "did you mean 'north'"),
         (["{classify}", "ulf", "--method", "magic"], "method"),

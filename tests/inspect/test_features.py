@@ -132,3 +132,14 @@ def test_nothing_to_follow_a_feature_in_is_told(model: LanguageModel) -> None:
         follow(model, "open:()")
     text = brackets(300, 0)
     assert follow(model, "open:()", text) == follow(model, "open:()", [text])
+
+
+def test_of_a_long_text_the_first_tokens_are_drawn(
+    model: LanguageModel, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("elman.inspect.features.MOST", 5)
+    text = brackets(30, 3)[:200]
+    explanation = elman.inspect.explain(model, text, view="features", feature="open:()", shuffles=5)
+    (found,) = explanation.data
+    assert (len(found.tokens), len(found.values), len(found.activations[0]), found.cut) == (5, 5, 5, len(text) - 5)
+    assert f"{len(text) - 5} more are left out" in explanation.page().columns[0].panels[1].to_dict()["text"]

@@ -9,9 +9,9 @@ import pytest
 import elman.inspect
 from elman.errors import UserError
 from elman.inspect import traces
-from elman.inspect.matches import Matches, find_span, matches
+from elman.inspect.matches import Matches, matches
 from elman.inspect.phrase import find_phrase
-from elman.inspect.traces import Trace, trace_text
+from elman.inspect.traces import trace_text
 from elman.tasks.language import LanguageModel
 from tests.inspect.brackets import brackets, trained
 from tests.tasks.runs import run
@@ -63,7 +63,7 @@ def test_the_same_units_are_found_wherever_they_are_on(
 def test_the_nearest_states_are_those_of_the_whole_corpus(model: LanguageModel, folder: Path) -> None:
     corpus = (folder / "held.txt").read_text()
     state = trace_text(model, TEXT).parts["1.c"][4]
-    found = matches(model, TEXT, "0:5", folder / "held.txt", part="c", count=5)
+    found = matches(model, TEXT, "1:5", folder / "held.txt", part="c", count=5)
     rows = trace_text(model, corpus).parts["1.c"]
     cosines = rows @ state / np.linalg.norm(rows, axis=1) / np.linalg.norm(state)
     np.testing.assert_allclose([one.score for one in found.nearest], np.sort(cosines)[::-1][:5], atol=1e-5)
@@ -98,7 +98,7 @@ def test_memory_does_not_grow_with_the_corpus(model: LanguageModel, tmp_path: Pa
 
 
 def test_the_view_draws_the_places(model: LanguageModel, folder: Path) -> None:
-    options = {"span": "(abca", "corpus": str(folder / "held.txt"), "threshold": 0.1, "count": 4}
+    options = {"phrase": "(abca", "corpus": str(folder / "held.txt"), "threshold": 0.1, "count": 4}
     explanation = elman.inspect.explain(model, TEXT, view="matches", **options)
     panels = explanation.page().columns[0].panels
     assert [panel.kind for panel in panels] == ["tokens", "heatmap", "table", "table"]
@@ -112,20 +112,27 @@ def test_wrong_input_is_told_in_a_sentence(model: LanguageModel, folder: Path) -
     corpus = str(folder / "held.txt")
     for options, message in (
         ({"corpus": corpus}, "say which part of the text"),
-        ({"span": "ab"}, "say where to look"),
-        ({"span": "xyz", "corpus": corpus}, "has no part 'xyz'"),
-        ({"span": "5:99", "corpus": corpus}, "0 <= START < STOP <= 11"),
-        ({"span": "", "corpus": corpus}, "the span is empty"),
-        ({"span": "ab", "corpus": str(folder / "none.txt")}, "none.txt"),
-        ({"span": "ab", "corpus": corpus, "layer": 2}, "no layer 2"),
+        ({"phrase": "ab"}, "say where to look"),
+        ({"phrase": "xyz", "corpus": corpus}, "'xyz' is not in the text"),
+        ({"phrase": "5:99", "corpus": corpus}, "count from 1 to 11"),
+        ({"phrase": "", "corpus": corpus}, "the phrase '' is not in the text"),
+        ({"phrase": "ab", "corpus": str(folder / "none.txt")}, "none.txt"),
+        ({"phrase": "ab", "corpus": corpus, "layer": 2}, "no layer 2"),
     ):
         with pytest.raises(UserError, match=message):
             elman.inspect.explain(model, TEXT, view="matches", **options)
 
 
+def test_a_long_text_is_cut(model: LanguageModel, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elman.inspect.matches.MOST", 5)
+    found = matches(model, TEXT, "1:2", folder / "held.txt")
+    assert (len(found.tokens), found.cut, len(found.activations[0]) if found.units else 5) == (5, len(TEXT) - 5, 5)
+    assert (found.start, found.stop) == (0, 2)
+    with pytest.raises(UserError, match="count from 1 to 5"):
+        matches(model, TEXT, "6:7", folder / "held.txt")
+
+
 def test_numbers_of_thousands_of_digits_are_outside() -> None:
     digits = "1" * 5000
-    with pytest.raises(UserError, match="outside the text"):
-        find_span(Trace(["a", "b"], {}), ["a", "b"], f"0:{digits}")
     with pytest.raises(UserError, match="the tokens count from 1 to 2"):
         find_phrase(["a", "b"], f"{digits}:{digits}", spaced=True)
