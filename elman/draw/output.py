@@ -20,6 +20,8 @@ def check_format(path: Path) -> None:
     """
     if path.suffix.lower() not in FORMATS:
         raise UserError(f"{path} should end in .html for a page, .json for the data, .png or .svg for a picture")
+    if path.is_dir():
+        raise UserError(f"{path} is a folder: give the name of a file in it")
 
 
 def write(path: Path, page: Callable[[], Page], data: Callable[[], dict[str, Any]]) -> None:

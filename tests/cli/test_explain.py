@@ -120,3 +120,9 @@ def test_what_does_not_fit_is_one_sentence(arguments: list[str], sentence: str) 
     code, _, error = invoke("explain", *(part.format(**names) for part in arguments))
     assert code == 2 and sentence in error, error
     assert len(error.strip().splitlines()) == 1
+
+
+def test_a_folder_is_no_place_for_a_page(tmp_path: Path) -> None:
+    (tmp_path / "a.html").mkdir()
+    code, _, error = invoke("explain", str(KEPT / "lm"), "the cat", "--out", str(tmp_path / "a.html"))
+    assert code == 2 and "a.html is a folder: give the name of a file in it" in error
