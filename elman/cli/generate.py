@@ -14,7 +14,9 @@ def generate(
     encoding: str = typer.Option("utf-8", "--encoding", help="Of a prompt that is read from standard input."),
     label: str | None = typer.Option(None, "--label", help="What to write, for models trained with labels."),
     length: int = typer.Option(500, "--length", "-n", min=0, max=2**31 - 1, help="Tokens to write at most."),
-    samples: int = typer.Option(1, "--samples", min=1, max=1_000_000, help="How many texts, made as one batch."),
+    samples: int | None = typer.Option(
+        None, "--samples", min=1, max=1_000_000, help="How many texts, made as one batch; 1, or with --exhaustive all."
+    ),
     temperature: float = typer.Option(1.0, "--temperature", "-t", help="0 always takes the likeliest token."),
     top_k: int = typer.Option(0, "--top-k", help="Choose among the k likeliest only; 0 is all."),
     top_p: float = typer.Option(1.0, "--top-p", help="Choose among the likeliest that have this probability together."),
@@ -23,7 +25,9 @@ def generate(
     ),
     seed: int | None = typer.Option(None, "--seed", help="The same seed writes the same text."),
     stop: list[str] = typer.Option([], "--stop", help="End before this text."),
-    exhaustive: bool = typer.Option(False, "--exhaustive", help="Score every text of that length: tiny vocabularies."),
+    exhaustive: bool = typer.Option(
+        False, "--exhaustive", help="Every text of up to that length, best first: tiny vocabularies."
+    ),
     as_json: bool = typer.Option(False, "--json", help="One JSON record for each text."),
 ) -> None:
     """Continue a prompt; the text appears as it is made."""
@@ -37,9 +41,11 @@ def generate(
     if prompt == "-":
         prompt = read_prompt(encoding)
     if exhaustive:
-        for text, log_prob in found.exhaustive(prompt, length=length, label=label)[:samples]:
-            typer.echo(json.dumps({"text": text, "log_prob": log_prob}) if as_json else f"{log_prob:9.4f}  {text}")
+        backward = found.settings.direction == "backward"
+        for one in found.exhaustive(prompt, length=length, label=label)[:samples]:
+            typer.echo(json.dumps(one._asdict(), ensure_ascii=False) if as_json else _scored(one, backward))
         return
+    samples = samples or 1
     options: dict[str, Any] = {"label": label, "length": length, "samples": samples, "sampling": sampling, "stop": stop}
     if as_json or samples > 1 or found.settings.direction == "backward":
         _print_whole(found, prompt, options, as_json)
@@ -50,6 +56,12 @@ def generate(
             sys.stdout.write(piece)
             sys.stdout.flush()
         typer.echo()
+
+
+def _scored(one: Any, backward: bool) -> str:
+    """A text and its log-probability on one line; where it has ended, and not merely been cut, that is said."""
+    text, end = one.text.replace("\\", "\\\\").replace("\n", "\\n"), "<eos>" if one.finished else ""
+    return f"{one.log_prob:9.4f}  {end + text if backward else text + end}"
 
 
 def _print_whole(model: Any, prompt: str, options: dict[str, Any], as_json: bool) -> None:

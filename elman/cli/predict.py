@@ -59,8 +59,6 @@ def predict(
         raise UserError(f"--on-error is fail or skip, not {on_error!r}")
     loaded = load(model, backend=cast(Any, backend))
     task = TASKS[loaded.task]
-    if task.command != "predict":
-        raise UserError(f"{model} holds a model that predicts no labels: use it with  elman {task.command} {model}")
     own = asked_of(given, task.Options.model_fields, lambda name: _elsewhere(name, task.name, model))
     predictor, asked = task.predictor(loaded, own)
     sources = list(inputs(data or ["-"], encoding, lambda line: typer.echo(line, err=True)))

@@ -11,7 +11,9 @@ from elman.errors import UserError
 class Beam:
     """How a beam search goes about it; `docs/search.md` has the equations.
 
-    `size` hypotheses of each sentence are followed, finished ones among them; `n_best` are given back. `length`
+    `size` hypotheses of each sentence are followed, finished ones among them; `n_best` are given back. With `stop_at`
+    n, finished ones are put aside in place of that, `size` others are followed beside them, and the search of a
+    sentence ends once n are finished. `length`
     is the greatest number of new ids, `min_length` the smallest, both with the end token counted. The score of a
     hypothesis is its log-probability divided by its length (the end token counted) to the power of
     `length_power`: 0 is the plain log-probability, 1 the mean of its tokens. `coverage` is the weight of the
@@ -19,7 +21,8 @@ class Beam:
     ids in a row occur twice in a hypothesis (0: off).
 
     >>> Beam(size=4, length_power=0.6)
-    Beam(size=4, length=100, n_best=1, length_power=0.6, min_length=0, coverage=0.0, block_ngrams=0)
+    Beam(size=4, length=100, n_best=1, length_power=0.6, min_length=0, coverage=0.0, block_ngrams=0, \
+stop_at=None)
     >>> Beam(size=0)
     Traceback (most recent call last):
     elman.errors.UserError: size must be the number of hypotheses to follow, 1 or more, not 0
@@ -32,6 +35,7 @@ class Beam:
     min_length: int = 0
     coverage: float = 0.0
     block_ngrams: int = 0
+    stop_at: int | None = None
 
     def __post_init__(self) -> None:
         for number in (self.size, self.length, self.n_best, self.min_length, self.block_ngrams):
@@ -42,6 +46,11 @@ class Beam:
             raise UserError(f"length must be the greatest number of new ids, 1 or more, not {self.length}")
         if not 1 <= self.n_best <= self.size:
             raise UserError(f"n_best must be from 1 to the size of the beam, {self.size}, not {self.n_best}")
+        if self.stop_at is not None and index(self.stop_at) < self.n_best:
+            raise UserError(
+                f"stop_at must be the number of finished hypotheses to stop at, n_best = {self.n_best} or more, not "
+                f"{self.stop_at}"
+            )
         if not 0 <= self.length_power < math.inf:
             raise UserError(f"length_power must be 0 (no normalisation) or a number above it, not {self.length_power}")
         if self.min_length < 0:

@@ -3,7 +3,8 @@
 Open hypotheses stand sentence by sentence in one row of the model's batch each. A step takes the best
 continuations of each sentence; those that end in the stop id are finished and keep their place in the beam,
 so that the batch shrinks as hypotheses are finished. A sentence leaves the batch when its beam is full of finished
-ones, at its limit of length, or as soon as nothing that is open can still get among its n best.
+ones (with `stop_at`, which puts them aside: when there are so many), at its limit of length, or as soon as nothing
+that is open can still get among its n best.
 """
 
 import math
@@ -172,7 +173,7 @@ class _Search(Generic[State]):
     def _settle(self, found: Best, step: int) -> tuple[Bools, Bools]:
         """Take out what has ended; which continuations stay open (B x K), and which sentences are over (B)."""
         live = found.log_probs > -np.inf  # B x K
-        if self.finished.some:
+        if self.finished.some and self.beam.stop_at is None:
             free = self.beam.size - self.finished.counts[self.active]  # B; places that finished ones have not taken
             live &= np.arange(self.beam.size) < free[:, None]
         stopped = live & (found.tokens == self.stop_id)  # B x K
@@ -189,7 +190,10 @@ class _Search(Generic[State]):
         # length, and coverage is at most 0.
         open_best = np.where(live, found.log_probs, -np.inf).max(axis=1)  # B
         hope = normalised(open_best, self.limits[self.active], self.beam.length_power)  # B
-        return live, over | (hope <= self.finished.threshold[self.active])
+        over |= hope <= self.finished.threshold[self.active]
+        if self.beam.stop_at is not None:
+            over |= self.finished.counts[self.active] >= self.beam.stop_at
+        return live, over
 
     def _end(self, found: Best, which: Bools, step: int, finished: bool) -> None:
         """Make some continuations (B x K, true or false) results of the search."""

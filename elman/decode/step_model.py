@@ -113,3 +113,22 @@ class Ensemble:
         if len({part.shape for part in weights}) > 1:
             raise UserError("the models of the ensemble attend to sources of different lengths: set coverage to 0")
         return np.asarray(np.mean(weights, axis=0))
+
+
+class Repeated:
+    """A step model whose rows are the `rows` of another, again and again: row i is its row i % rows.
+
+    >>> class Rows:
+    ...     def start(self, batch_size): return np.arange(batch_size)
+    ...     def select(self, state, rows): return state[rows]
+    ...     def step(self, ids, state): return state[:, None], state
+    >>> Repeated(Rows(), 2).start(5).tolist()
+    [0, 1, 0, 1, 0]
+    """
+
+    def __init__(self, model: StepModel[State], rows: int) -> None:
+        self.model, self.rows, self.step, self.select = model, rows, model.step, model.select
+
+    def start(self, batch_size: int) -> Any:
+        """The start of the other's rows, in turn."""
+        return self.model.select(self.model.start(self.rows), np.arange(batch_size) % self.rows)

@@ -18,8 +18,9 @@ from elman.batches.stream import IdStream
 from elman.decode import Sampling, generate
 from elman.errors import UserError
 from elman.inspect.distributions import Distributions, distributions
-from elman.inspect.traces import Ints, corpus_ids, label_place
+from elman.inspect.traces import corpus_ids, label_place
 from elman.tasks.language import LanguageModel
+from elman.tasks.traces import Ints
 
 Floats = NDArray[np.float64]
 

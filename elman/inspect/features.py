@@ -21,9 +21,10 @@ from elman.errors import UserError, nearest
 from elman.files import read_own_text
 from elman.inspect.methods import cut_panels
 from elman.inspect.probes import FEWEST, ON, Halves, Values, Verdict, check_enough
-from elman.inspect.traces import STATES, corpus_ids, encoded, refusal, trace_blocks, trace_text, whole_parts
+from elman.inspect.traces import corpus_ids, encoded, trace_blocks, whole_parts
 from elman.inspect.view import AnyModel, View
 from elman.tasks.language import LanguageModel
+from elman.tasks.traces import STATES, refusal, trace_text
 from elman.text import Tokenizer
 from elman.train.recipe import Section
 

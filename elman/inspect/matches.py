@@ -23,9 +23,10 @@ from elman.errors import UserError
 from elman.inspect.features import decoded_pieces
 from elman.inspect.methods import cut_panels
 from elman.inspect.phrase import find_phrase
-from elman.inspect.traces import Block, corpus_ids, encoded, refusal, trace_blocks, trace_text
+from elman.inspect.traces import Block, corpus_ids, encoded, trace_blocks
 from elman.inspect.view import AnyModel, View
 from elman.tasks.language import LanguageModel
+from elman.tasks.traces import refusal, trace_text
 from elman.train.recipe import Section
 
 Floats = NDArray[np.float32]

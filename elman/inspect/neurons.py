@@ -14,9 +14,10 @@ from pydantic import Field
 from elman.draw.panels import HeatMap, Note, Panel, Point, Points, Scale, Table, Token, Tokens
 from elman.errors import UserError
 from elman.inspect.methods import cut_panels
-from elman.inspect.traces import CANDIDATES, STATES, Floats, corpus_ids, refusal, trace_blocks, trace_text
+from elman.inspect.traces import CANDIDATES, corpus_ids, trace_blocks
 from elman.inspect.view import AnyModel, View
 from elman.tasks.language import LanguageModel
+from elman.tasks.traces import STATES, Floats, refusal, trace_text
 from elman.train.recipe import Section
 
 LEFT, RIGHT = 0.1, 0.9  # a gate is shut below the one and open above the other

@@ -19,11 +19,12 @@ from elman.draw.panels import Panel, Point, Points
 from elman.errors import UserError, nearest
 from elman.inspect.distributions import distributions
 from elman.inspect.methods import cut_panels
-from elman.inspect.traces import Trace, encoded, label_place, refusal, trace_text
+from elman.inspect.traces import encoded, label_place
 from elman.inspect.view import AnyModel, View
 from elman.tasks.classify import TextClassifier
 from elman.tasks.language import LanguageModel
 from elman.tasks.tag import TagModel
+from elman.tasks.traces import Trace, refusal, trace_text
 from elman.train.recipe import Section
 
 Floats = NDArray[np.float64]

@@ -1,110 +1,28 @@
-"""Hidden states and gates of every layer while a model reads: of one text, or of a corpus of any size.
-
-trace = trace_text(elman.load("runs/shakespeare"), "To be, or not to be")
-trace.tokens, trace.parts["1.c"]             # T tokens; the cell states of the first layer, T x H
-"""
+"""Hidden states and gates of every layer while a language model reads a corpus of any size, a block at a time."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from elman.batches.batches import Ids
 from elman.batches.ids import line_stream_ids
 from elman.batches.stream import IdStream
 from elman.errors import UserError, nearest
-from elman.inspect.view import AnyModel
 from elman.ragged import Ragged
 from elman.records.records import RecordFiles
-from elman.tasks.classify import TextClassifier
 from elman.tasks.language import LanguageModel, LanguageRecipe
 from elman.tasks.sections import column
-from elman.tasks.tag import TagModel
 from elman.tasks.task import Source
-from elman.tasks.translate import Translator
-from elman.text.encoder import WordEncoder, spelled, words
-from elman.text.tagging import cut
+from elman.tasks.traces import Floats, Ints, named_parts
 from elman.train.recipe import parse
 
-if TYPE_CHECKING:
-    from torch import Tensor
-    from torch.nn.utils.rnn import PackedSequence
-
-    from elman.nn.fast.backends import LayerTrace
-    from elman.nn.recurrent import Recurrent
-
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
-
-STATES = ("h", "c")
 CANDIDATES = ("g", "n")
 """Letters of a trace that are no gates: what is written into a state, from -1 to 1."""
 BLOCK = 1024  # tokens of a corpus that are held at once
-
-
-@dataclass(frozen=True)
-class Trace:
-    """What the units of every layer did while a text was read.
-
-    `parts` are named by layer, from 1, and letter of the cell's equation: "1.h", "2.f", each T x H; row t is after
-    token t was read. Of layers that read both ways, the units that read backwards stand behind the others (T x 2H).
-    """
-
-    tokens: list[str]
-    parts: dict[str, Floats]
-
-    def shortened(self, most: int) -> "Trace":
-        """The first tokens, so many at most."""
-        return Trace(self.tokens[:most], {name: part[:most] for name, part in self.parts.items()})
-
-    def part(self, layer: int | None, letter: str) -> tuple[str, Floats]:
-        """The name and the numbers of one letter of one layer, counted from 1; None is the last layer."""
-        layers = max(int(name.split(".")[0]) for name in self.parts)
-        if layer is not None and not 1 <= layer <= layers:
-            raise UserError(f"the model has no layer {layer}: give one from 1 to {layers}")
-        name = f"{layer or layers}.{letter}"
-        if name not in self.parts:
-            letters = [known.split(".")[1] for known in self.parts if known.startswith(f"{layer or layers}.")]
-            raise UserError(f"the layers have no part '{letter}': {nearest(letter, letters)}")
-        return name, self.parts[name]
-
-
-def refusal(model: AnyModel) -> str | None:
-    """Why a model has no hidden states; None where it has some."""
-    if isinstance(model, LanguageModel) and model.settings.kind != "recurrent":
-        kind = {"ngram": "an n-gram model", "window": "a window model"}[model.settings.kind]
-        return f"it is {kind}, which has no hidden states"
-    return None
-
-
-def trace_text(model: AnyModel, text: str, label: str | None = None) -> Trace:
-    """States and gates of every layer for one text; of a translator, of its encoder.
-
-    A language model may need a `label`; one that reads both ways is traced forwards, as it scores.
-    """
-    import torch
-
-    if (reason := refusal(model)) is not None:
-        raise UserError(f"there are no states to look at: {reason}")
-    if label is not None and not isinstance(model, LanguageModel):
-        raise UserError("only language models are told a label: leave it out")
-    with torch.inference_mode(), model.evaluating() as network:
-        if isinstance(model, LanguageModel):
-            return _language_trace(model, text, label)
-        if isinstance(model, TextClassifier):
-            tokens, parts = _classifier_parts(model, network, text)
-        elif isinstance(model, TagModel):
-            tokens = list(cut(text).tokens)
-            parts = _parts(network.body, network.embed(_inputs(*spelled(model.vocabulary, words([tokens])))))
-        elif isinstance(model, Translator):
-            tokens, parts = _source_parts(model, network, text)
-        else:
-            raise UserError(f"states of a model for the task '{model.task}' cannot be shown")
-    return Trace(tokens, parts)
 
 
 def encoded(model: LanguageModel, text: str) -> Ints:
@@ -113,62 +31,6 @@ def encoded(model: LanguageModel, text: str) -> Ints:
     if not len(ids):
         raise UserError(f"the text {text[:30]!r} has no tokens that the model knows: give it some words")
     return ids
-
-
-def _language_trace(model: LanguageModel, text: str, label: str | None) -> Trace:
-    ids = encoded(model, text)
-    labels = np.array([label_place(model, label)]) if model.labels or label is not None else None
-    parts = whole_parts(trace_blocks(model, IdStream(ids.astype(np.uint32), labels=labels)))
-    return Trace([model.tokenizer.tokens[id] for id in ids.tolist()], parts)
-
-
-def _classifier_parts(model: TextClassifier, network: Any, text: str) -> tuple[list[str], dict[str, Floats]]:
-    read = model.vocabulary.encode([text])
-    known = None if isinstance(model.vocabulary, WordEncoder) else model.vocabulary.tokenizer.tokens
-    tokens = [str(one) if known is None else known[one] for one in read.data.tolist()]
-    return tokens, _parts(network.body, network.embed(_inputs(*model.vocabulary.spelled(read))))
-
-
-def _source_parts(model: Translator, network: Any, text: str) -> tuple[list[str], dict[str, Floats]]:
-    from elman.nn.inputs import packed_sequence
-
-    ids, step = model.source_ids(text), -1 if model.settings.reverse_source else 1
-    packed = packed_sequence(Ragged.of([ids]))
-    parts = _parts(network.encoder, packed._replace(data=network.source(packed.data)))
-    tokens = [model.sides.source.tokens[id] for id in ids[::step].tolist()]
-    return tokens, {name: part[::step] for name, part in parts.items()}
-
-
-def _inputs(tokens: Any, spelling: Any) -> Any:
-    from elman.nn.inputs import Inputs
-
-    return Inputs.of(tokens, spelling)
-
-
-def _parts(body: "Recurrent", packed: "PackedSequence") -> dict[str, Floats]:
-    """The parts of one packed sequence."""
-    return _named(body, body.trace(packed), None)
-
-
-def _named(body: "Recurrent", trace: "LayerTrace", names: Sequence[str] | None) -> dict[str, Floats]:
-    """Parts of a trace, each N x H, the directions of a layer side by side."""
-    layers = [trace.inside[first : first + body.directions] for first in range(0, len(trace.inside), body.directions)]
-    found = {
-        f"{depth}.{letter}": [one[letter] for one in layer]
-        for depth, layer in enumerate(layers, 1)
-        for letter in layer[0]
-    }
-    chosen = {name: both for name, both in found.items() if names is None or name in names or name[-1] in names}
-    return {name: np.concatenate([rows_of(one) for one in both], axis=-1) for name, both in chosen.items()}
-
-
-def rows_of(part: "Tensor | PackedSequence") -> Floats:
-    """Numbers of packed sequences, or of a single one (1 x T x H), as N x H."""
-    tensor = part if not isinstance(part, tuple) else part.data
-    return cast(Floats, tensor.reshape(-1, tensor.shape[-1]).float().numpy())
-
-
-# A corpus
 
 
 @dataclass(frozen=True)
@@ -300,7 +162,7 @@ def _long_block(model: LanguageModel, document: Document, names: Sequence[str] |
         fed = ids if first else np.append(model.reading.start_id, ids)  # what stands before a text is read as well
         trace = body.trace(model.network.embed(torch.from_numpy(fed).unsqueeze(0), labels), state)
         state, extra = trace.state, len(fed) - len(ids)
-        yield Block(ids, places, {name: part[extra:] for name, part in _named(body, trace, names).items()})
+        yield Block(ids, places, {name: part[extra:] for name, part in named_parts(body, trace, names).items()})
 
 
 def _short_blocks(model: LanguageModel, documents: list[Document], names: Sequence[str] | None) -> Block:
@@ -314,7 +176,7 @@ def _short_blocks(model: LanguageModel, documents: list[Document], names: Sequen
     labels = None if None in numbers else torch.tensor(numbers)
     embedded = model.network.embed(torch.from_numpy(fed.padded()), labels)  # B x T x E
     packed = pack_padded_sequence(embedded, torch.from_numpy(fed.lengths), batch_first=True, enforce_sorted=False)
-    found = _named(body, body.trace(packed), names)
+    found = named_parts(body, body.trace(packed), names)
     # Packed rows go from step to step, the longest document first: back to one document behind the other.
     order, lengths = cast(Any, packed.sorted_indices).numpy(), fed.lengths
     starts = np.cumsum(packed.batch_sizes.numpy()) - packed.batch_sizes.numpy()

@@ -1,6 +1,14 @@
 """Scores of models."""
 
-from elman.metrics.alignments import from_pharaoh, hard_alignment, to_pharaoh
+from elman.metrics.alignments import (
+    alignment_groups,
+    count_kinds,
+    fertile_sources,
+    from_pharaoh,
+    hard_alignment,
+    soft_alignment,
+    to_pharaoh,
+)
 from elman.metrics.bleu import Bleu, CorpusScores, bleu, corpus_scores
 from elman.metrics.classification import (
     Bin,
@@ -35,14 +43,17 @@ __all__ = [
     "Scores",
     "SpanScores",
     "TagScores",
+    "alignment_groups",
     "bits",
     "bleu",
     "calibration",
     "confusion_table",
     "corpus_scores",
+    "count_kinds",
     "draw_confusion",
     "edit_distance",
     "edit_scores",
+    "fertile_sources",
     "from_pharaoh",
     "hard_alignment",
     "macro_f1",
@@ -51,6 +62,7 @@ __all__ = [
     "perplexity",
     "pooled",
     "score_table",
+    "soft_alignment",
     "span_scores",
     "tag_scores",
     "to_pharaoh",

@@ -60,6 +60,8 @@ class TwoPartReader(ABC, Generic[R]):
     roles: Roles
     quotes: ClassVar[bool] = True
     """Whether a .tsv has quotation marks around its cells."""
+    strips: ClassVar[bool] = True
+    """Whether blanks at the ends of a text to predict for are left out."""
 
     def __init__(self, format: str | None, known: Sequence[str], told: tuple[Column, Column], encoding: str) -> None:
         if format is not None and format not in known:
@@ -108,7 +110,7 @@ class TwoPartReader(ABC, Generic[R]):
             parts = self._first_parts(where, rows, column, bad)
         for part in parts:
             if part.first.strip():
-                yield self.question(part.where, part.first.strip(), part.fields)
+                yield self.question(part.where, part.first.strip() if self.strips else part.first, part.fields)
             else:
                 bad(empty_text(part.where))
 

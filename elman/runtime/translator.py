@@ -109,6 +109,15 @@ class CompiledTranslator(Threaded):
         keys = states if self._keys is None else sources.unpacked(self._keys(output)).padded()  # B x S x K
         return self.begin(Sources(keys, states, sources.lengths.astype(np.int32)), hidden)
 
+    def remember(self, outputs: Ragged, final: tuple[Float, ...]) -> TranslatorState:
+        """The state before the first step, of what an encoder would have given: outputs (M a step), final states.
+
+        The final states are each L*D x B x H.
+        """
+        states = outputs.padded()  # B x S x M
+        keys = states if self._keys is None else outputs.with_data(self._keys(outputs.data)).padded()  # B x S x K
+        return self.begin(Sources(keys, states, outputs.lengths.astype(np.int32)), self._bridge(final))
+
     def begin(self, sources: Sources, hidden: tuple[Float, ...]) -> TranslatorState:
         """The state before the first step, from the decoder's hidden state (each part L x B x H)."""
         layers = [part[depth] for depth in range(len(hidden[0])) for part in hidden]  # h and c of each, B x H
@@ -134,6 +143,10 @@ class CompiledTranslator(Threaded):
     def steps(self, sources: Ragged) -> "CompiledSteps":
         """What `elman.decode` searches to translate these sources, row i the i-th of them."""
         return CompiledSteps(self, sources)
+
+    def memory_steps(self, outputs: Ragged, final: tuple[Float, ...]) -> "CompiledSteps":
+        """The same for what an encoder would have given of some sources, as `remember` takes it."""
+        return _MemorySteps(self, outputs, final)
 
 
 class StepsState(NamedTuple):
@@ -171,6 +184,20 @@ class CompiledSteps:
         if not state.translator.weights.size:
             raise ValueError("there is no attention: the decoder has no attention, or has made no step yet")
         return state.translator.weights
+
+
+class _MemorySteps(CompiledSteps):
+    """The same where the caller gives what the encoder would have made of each source."""
+
+    def __init__(self, translator: CompiledTranslator, outputs: Ragged, final: tuple[Float, ...]) -> None:
+        super().__init__(translator, outputs)
+        self.final = final  # each L*D x B x H
+
+    def start(self, batch_size: int) -> StepsState:
+        """Nothing written yet."""
+        outputs = self.sources.take(np.arange(batch_size))
+        state = self.translator.remember(outputs, tuple(part[:, :batch_size] for part in self.final))
+        return StepsState(state, self.translator.room(batch_size))
 
 
 class _Bridge:

@@ -7,7 +7,7 @@ from typing import Any
 
 from elman.metrics.metric import first_of
 from elman.tasks.report import Report
-from elman.tasks.run import clear_run, finished_report, is_run
+from elman.tasks.run import clear_folds, finished_report
 from elman.tasks.task import Task
 from elman.train.progress import Reporter
 
@@ -24,9 +24,8 @@ def cross_validate(
 ) -> dict[str, Any]:
     """Train a model for each fold in a folder of its own; a fold that is done is not done again."""
     folder = out / "folds"
-    for old in folder.glob("*") if not resume else ():
-        if is_run(old):
-            clear_run(old)
+    if not resume:
+        clear_folds(out)
     reports = []
     for fold in range(1, recipe.data.folds + 1):
         place = folder / f"{fold:02d}"

@@ -16,13 +16,13 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, overload
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from elman.baselines.kneser_ney import KneserNey
-from elman.batches.batches import Ids, LineBatches, Reversed, StreamBatches, Windows
+from elman.batches.batches import Ids, LineBatches, Reversed, StreamBatches, Windows, reverse_line
 from elman.batches.ids import line_ids, line_stream_ids, stream_ids
 from elman.batches.stream import IdStream
 from elman.decode import Sampling, StopStrings, exhaustive, generate
@@ -40,18 +40,23 @@ from elman.runtime.quantise import Arrays
 from elman.runtime.weights import Shapes
 from elman.tasks.folder import Config
 from elman.tasks.memory import built
-from elman.tasks.model import Model
+from elman.tasks.model import Model, listed
+from elman.tasks.next_tokens import NextOptions, NextToken, next_tokens, next_words, read_prompts, written_next
+from elman.tasks.predict import PredictOptions
 from elman.tasks.reading import Reading
 from elman.tasks.sections import DataSection, LayersSection, Name, column
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.text import Tokenizer, TokenizerSettings
-from elman.train.recipe import BatchSection, Section, TrainSettings
+from elman.train.recipe import BatchSection, Section, TrainSettings, parse
 
 if TYPE_CHECKING:
     from elman.nn.language import LanguageNetwork
     from elman.tasks.report import Report
     from elman.train.progress import Reporter
     from elman.train.task import Loss
+
+
+SAMPLED_AT = 0.8  # the temperature of what a model writes while it is trained
 
 
 # The recipe
@@ -131,6 +136,13 @@ class BaselineSettings(Section):
     tokens: int = Field(1_000_000, ge=1, description="of the training text, at most")
 
 
+class SampleSettings(Section):
+    """What the model writes at every evaluation of its training, with the same seed each time."""
+
+    length: int = Field(80, ge=0, description="tokens that are written at every evaluation; 0 turns it off")
+    prompt: str = Field("", description="what they continue")
+
+
 class LanguageRecipe(Section):
     """Everything a language-model run depends on."""
 
@@ -141,6 +153,7 @@ class LanguageRecipe(Section):
     batch: BatchSettings = BatchSettings()
     train: TrainSettings = TrainSettings()
     baseline: BaselineSettings = BaselineSettings()
+    sample: SampleSettings = SampleSettings()
 
     @model_validator(mode="after")
     def _labels_need_a_network(self) -> "LanguageRecipe":
@@ -158,6 +171,16 @@ class TokenScore:
 
     token: str
     log_prob: float
+
+
+class Continuation(NamedTuple):
+    """One way of going on with a text: the natural logarithm of its probability, its tokens, and whether it ended."""
+
+    text: str
+    log_prob: float
+    tokens: list[str]
+    finished: bool
+    """Whether the end token follows; else it has as many tokens as were asked for."""
 
 
 class LanguageConfig(Config):
@@ -206,9 +229,51 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
         """Whether the engine reads for it: int8, unless PyTorch is asked for."""
         return self.int8 is not None and self.backend != "torch"
 
-    def predict(self, *given: Any, **options: Any) -> NoReturn:
-        """A language model has no labels to give: it writes with `generate`, and scores texts with `score`."""
-        raise UserError("a language model predicts no labels: use generate(prompt), or score(text)")
+    @property
+    def compiled(self) -> bool:
+        """Whether the compiled engine answers."""
+        return self._runtime() is not None
+
+    # What comes next
+
+    @overload
+    def predict(self, texts: str, **options: Any) -> list[NextToken]: ...
+
+    @overload
+    def predict(self, texts: Iterable[str], **options: Any) -> list[list[NextToken]]: ...
+
+    def predict(self, texts: str | Iterable[str], **options: Any) -> Any:
+        """The likeliest next tokens after a text, or after each of several, with their probabilities.
+
+        Options are those of `NextOptions`: `top` is how many, `label` what a model with labels is told; with `words`,
+        whole words are looked for where tokens are less than that. A model that reads backwards says what stands
+        before the text. What it never saw in training is read as `<unk>`, as `score` reads it.
+        """
+        several = listed(texts)
+        for number, text in enumerate(several, 1):
+            if not isinstance(text, str):
+                raise UserError(f"text {number} of {len(several)} is a {type(text).__name__}: give it as a str")
+        found = self._next(several, parse(NextOptions, options, where="the prediction"))
+        return found[0] if isinstance(texts, str) else found
+
+    def _next(self, texts: Sequence[str], asked: NextOptions) -> list[list[NextToken]]:
+        return (next_words if asked.words else next_tokens)(self, texts, top=asked.top, label=asked.label)
+
+    def read(self, lines: Iterable[str], options: PredictOptions) -> Iterator[tuple[Record, NextOptions]]:
+        asked = parse(NextOptions, options.asked, where="the prediction")
+        self._label_place(asked.label)  # what no line can have is said before the first is read
+        return ((record, asked) for record in read_prompts(self, lines, options))
+
+    def length(self, record: tuple[Record, NextOptions]) -> int:
+        return len(record[0].text)
+
+    def answers(self, records: Sequence[tuple[Record, NextOptions]]) -> list[list[NextToken]]:
+        return self._next([record.text for record, _ in records], records[0][1])
+
+    def written(
+        self, record: tuple[Record, NextOptions], answer: list[NextToken], options: PredictOptions
+    ) -> Iterator[str]:
+        return written_next(record[0], answer, options)
 
     # Scoring
 
@@ -259,17 +324,30 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
             report |= {"forward_perplexity": each[0].perplexity, "backward_perplexity": each[1].perplexity}
         return report
 
-    def score(self, text: str, label: str | None = None) -> list[TokenScore]:
+    def score(self, text: str, label: str | None = None, state: Any = None) -> list[TokenScore]:
         """The log-probability of every token of `text`, given what stands before it (or, for a model that reads
-        backwards, behind it)."""
+        backwards, behind it).
+
+        `state` is what the network begins with in the place of its own start, as in `generate`.
+        """
         labels = self.labels or None
         record = Record(text, self._checked_label(label))
         ids, _, _ = line_ids([record], self.tokenizer, labels)
         tokens = ids.read(0, len(ids))
         if self.reading.unit == "stream":  # a running text has no end of its own
             ids, tokens = ids.view(0, len(ids) - 1), tokens[:-1]
-        found = zip(tokens, self.log_probs(ids), strict=True)
+        log_probs = self.log_probs(ids) if state is None else self._log_probs_from(tokens, state, label)
+        found = zip(tokens, log_probs, strict=True)
         return [TokenScore(self.tokenizer.tokens[token], float(log_prob)) for token, log_prob in found]
+
+    def _log_probs_from(self, tokens: np.ndarray, state: Any, label: str | None) -> np.ndarray:
+        """The log-probability of each token of one text, in its order, beginning with a state."""
+        from elman.tasks.beginnings import language_log_probs
+
+        turn = _forward
+        if self.settings.direction == "backward":
+            turn = reverse_line if self.reading.unit == "line" else _backward
+        return turn(language_log_probs(self, turn(tokens).astype(np.int64), state, label))
 
     # Writing
 
@@ -282,14 +360,18 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
         samples: int = 1,
         sampling: Sampling | None = None,
         stop: str | Sequence[str] = (),
+        state: Any = None,
     ) -> list[str]:
         """Continue `prompt`; returns the continuations without the prompt, each up to the first of the `stop` texts.
 
-        A model that reads backwards writes what stands before the prompt.
+        A model that reads backwards writes what stands before the prompt. `state` is what a recurrent network begins
+        with in the place of its own start: vectors by layer and letter, {"1.h": ..., "1.c": ...}, as
+        `states(text).final` has them; parts that are not given are those of its start. What stands before every text,
+        and the prompt, are read from there.
         """
         texts = [""] * samples
         for row, piece in self.stream(
-            prompt, label=label, length=length, samples=samples, sampling=sampling, stop=stop
+            prompt, label=label, length=length, samples=samples, sampling=sampling, stop=stop, state=state
         ):
             texts[row] += piece
         return texts
@@ -303,6 +385,7 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
         samples: int = 1,
         sampling: Sampling | None = None,
         stop: str | Sequence[str] = (),
+        state: Any = None,
     ) -> Iterator[tuple[int, str]]:
         """As `generate`, but in pieces (number of the sample, text) as they are made; a mistake is told at once."""
         if samples < 1:
@@ -321,7 +404,11 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
             "stop_when": lambda row: stops[row].stopped,
         }
         chosen = sampling or Sampling()
-        if self._runtime() is not None:
+        if state is not None:
+            from elman.tasks.beginnings import language_steps
+
+            steps = generate(language_steps(self, state, label), [start] * samples, sampling=chosen, **options)
+        elif self._runtime() is not None:
             place = self._label_place(label)
             steps = self.engine().generate([start] * samples, label=place, **asdict(chosen), **options)
         else:
@@ -366,10 +453,12 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
             return EngineSteps(self.engine(), place)
         return NetworkSteps(self.network, place)
 
-    def exhaustive(self, prompt: str = "", *, length: int, label: str | None = None) -> list[tuple[str, float]]:
+    def exhaustive(self, prompt: str = "", *, length: int, label: str | None = None) -> list[Continuation]:
         """Every continuation of `prompt` of up to `length` tokens with its log-probability, best first.
 
-        For tiny vocabularies only: it is the proof of what greedy writing and sampling miss.
+        Continuations of different tokens stand apart, also where they are the same text, and so does a text that has
+        ended from one of `length` tokens that may go on: the probabilities of all sum to one. For tiny vocabularies
+        only: it is the proof of what greedy writing and sampling miss.
         """
         from elman.tasks.steps import Continued
 
@@ -377,7 +466,14 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
         stop_id = self.tokenizer.eos_id if self.reading.ends_text else None
         found = exhaustive(Continued(stepper, start), start_id=start[-1], length=length, stop_id=stop_id)
         step = -1 if self.settings.direction == "backward" else 1
-        return [(self.tokenizer.decode(ids[::step]), log_prob) for ids, log_prob in found]
+        return [self._continuation(ids, log_prob, stop_id, step) for ids, log_prob in found]
+
+    def _continuation(self, ids: list[int], log_prob: float, stop_id: int | None, step: int) -> Continuation:
+        finished = stop_id is not None and ids[-1] == stop_id
+        written = (ids[:-1] if finished else ids)[::step]
+        return Continuation(
+            self.tokenizer.decode(written), log_prob, [self.tokenizer.tokens[id] for id in written], finished
+        )
 
     def _prompt_ids(self, prompt: str) -> list[int]:
         unknown = self.tokenizer.unknown(prompt)
@@ -385,12 +481,17 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
             shown = ", ".join(repr(piece) for piece in unknown[:5])
             kind = "characters" if all(len(piece) == 1 for piece in unknown) else "words"
             raise UserError(f"the prompt has {kind} that the model never saw in training: {shown}; leave them out")
-        ids = [int(i) for i in self.tokenizer.encode(prompt)]
+        return self.read_ids(prompt)
+
+    def read_ids(self, text: str) -> list[int]:
+        """The ids of a text in the order in which the model reads them, the one that stands before all first."""
+        ids = [int(i) for i in self.tokenizer.encode(text)]
         if self.settings.direction == "backward":
             ids.reverse()
         return [self.reading.start_id, *ids]
 
     def _label_place(self, label: str | None) -> int | None:
+        """The number of a label, None for a model without; one that it does not know, or needs, is told."""
         label = self._checked_label(label)
         return None if label is None else self.labels.index(label)
 
@@ -506,6 +607,14 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
         return self.runtime()[tower]
 
 
+def _forward(row: np.ndarray) -> np.ndarray:
+    return row
+
+
+def _backward(row: np.ndarray) -> np.ndarray:
+    return row[::-1].copy()
+
+
 def _body(settings: ModelSettings, input_size: int) -> Any:
     """What stands between embedding and softmax."""
     from elman.nn.window import FixedWindow
@@ -549,7 +658,7 @@ class Language(Task[Any, LanguageModel]):
     name = "lm"
     about = "Train a language model over characters, bytes, words or sub-words."
     records, command, tried = "text", "generate", ""
-    Recipe, Model = LanguageRecipe, LanguageModel
+    Recipe, Model, Options = LanguageRecipe, LanguageModel, NextOptions
     metrics = (
         Metric("loss", "loss (nats)", lower_is_better=True, digits=4),
         Metric("perplexity", lower_is_better=True),
@@ -646,6 +755,7 @@ class Language(Task[Any, LanguageModel]):
 
     def batches(self, run: Training[Any, LanguageModel]) -> "TowerBatches":
         """One run of batches for each direction that the model reads in."""
+        run.model._prompt_ids(run.recipe.sample.prompt)  # one that cannot be read is told before training
         towers = {"forward": (False,), "backward": (True,), "both": (False, True)}[run.recipe.model.direction]
         return TowerBatches([self._tower(run, backward) for backward in towers], _fingerprint(run.examples))
 
@@ -689,6 +799,16 @@ class Language(Task[Any, LanguageModel]):
 
     def watch(self, run: Training[Any, LanguageModel]) -> dict[str, float]:
         return run.model.scores(run.data.dev)
+
+    def sample(self, run: Training[Any, LanguageModel]) -> str | None:
+        settings, model = run.recipe.sample, run.model
+        if not settings.length:
+            return None
+        sampling = Sampling(temperature=SAMPLED_AT, seed=run.recipe.train.seed)  # which has random numbers of its own
+        label = model.labels[0] if model.labels else None
+        (text,) = model.generate(settings.prompt, label=label, length=settings.length, sampling=sampling)
+        prompt = str(settings.prompt)
+        return text + prompt if model.settings.direction == "backward" else prompt + text
 
     def learn(
         self, run: Training[Any, LanguageModel], out: Path, resume: bool, reporter: "Reporter"

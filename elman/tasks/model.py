@@ -12,7 +12,7 @@ from functools import partial
 from html import escape
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar, cast, get_args, overload
 
 import numpy as np
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from elman.tasks.report import Report
+    from elman.tasks.traces import Trace
 
 Backend = Literal["auto", "compiled", "torch"]
 """What predictions are computed by: the compiled runtime where it can, always, or never."""
@@ -312,6 +313,34 @@ class Model(Generic[C, V, N, R]):
         work = answers or self.answers
         for record, answer in in_order(records, self.length, work, batch_size=size, window=size, more=options.more):
             yield from self.written(record, answer, options)
+
+    @overload
+    def states(  # type: ignore[overload-overlap]
+        self, texts: str, *, layer: int | None = None, label: str | None = None, target: str | None = None
+    ) -> "Trace": ...
+
+    @overload
+    def states(
+        self, texts: Iterable[str], *, layer: int | None = None, label: str | None = None, target: str | None = None
+    ) -> "list[Trace]": ...
+
+    def states(
+        self,
+        texts: str | Iterable[str],
+        *,
+        layer: int | None = None,
+        label: str | None = None,
+        target: str | None = None,
+    ) -> "Trace | list[Trace]":
+        """What its layers do while they read a text, or each of several: hidden states, cell states and gates.
+
+        All layers, or the one with the number `layer`, from 1. A language model may need a `label`; a translator's
+        decoder is shown as it writes `target`, or else its own translation. `help(elman.tasks.traces.Trace)` has the
+        arrays and their shapes.
+        """
+        from elman.tasks.traces import states
+
+        return states(self, texts, layer=layer, label=label, target=target)
 
     def length(self, record: Any) -> int:
         """About how much there is to compute for a record."""

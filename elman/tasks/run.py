@@ -20,7 +20,11 @@ STATE = "checkpoint/state.safetensors"
 HEADING = "# The settings of the run in this folder, as Elman wrote them."
 
 MAY_CHANGE = tuple(
-    f"train.{key}:" for key in ("epochs", "steps", "patience", "checkpoint_seconds", "log_every", "threads")
+    f"{key}:"
+    for key in (
+        *(f"train.{key}" for key in ("epochs", "steps", "patience", "checkpoint_seconds", "log_every", "threads")),
+        *("sample.length", "sample.prompt"),
+    )
 )
 """What a run that goes on may be told anew: how long it is, and what does not change what it learns."""
 
@@ -29,8 +33,16 @@ R = TypeVar("R", bound=Section)
 
 def saved_recipe(out: Path, kind: type[R]) -> R | None:
     """The recipe of the run in a folder, or None where there is no run."""
-    path = out / "recipe.toml"
-    return parse(kind, read_toml(path), where=str(path)) if is_run(out) else None
+    if not is_run(out):
+        return None
+    path, task = out / "recipe.toml", getattr(kind.model_fields.get("task"), "default", None)
+    tables = read_toml(path)
+    if task is not None and tables.get("task", task) != task:
+        raise UserError(
+            f"{out} holds a run of the task '{tables['task']}', and this is one of '{task}': name another folder with "
+            "--out, or start over with --force"
+        )
+    return parse(kind, tables, where=str(path))
 
 
 def is_run(out: Path) -> bool:
@@ -75,6 +87,8 @@ def run_folder(
 def check_folder(out: Path, recipe: Section, *, resume: bool, force: bool) -> bool:
     """Refuse to mix two runs, or to write over what is no run; returns whether there is a checkpoint to go on from."""
     check_new_folder(out)
+    if force and is_run(out):  # of whatever task it is: it will be removed
+        return False
     old = saved_recipe(out, type(recipe))
     if old is None and out.exists() and not is_empty(out):
         raise UserError(f"{out} is not empty and holds no run of Elman's: name another folder with --out")
@@ -101,6 +115,8 @@ def prepare_folder(out: Path, recipe: Section) -> None:
     """A folder for a new run, with its recipe; the old one that may be in it is removed."""
     if is_run(out):
         clear_run(out)
+        if not getattr(getattr(recipe, "data", None), "folds", 0):  # else they are seen to where they are trained
+            clear_folds(out)
     write_recipe(out, recipe)
 
 
@@ -118,6 +134,18 @@ def clear_run(out: Path) -> None:
     for folder in (out / "checkpoint", out / "tensorboard"):
         with suppress(OSError):  # the user has put something there
             folder.rmdir()
+
+
+def clear_folds(out: Path) -> None:
+    """Remove the runs of a cross-validation, one for each fold, from the folder of the run that they belong to."""
+    folder = out / "folds"
+    for fold in [path for path in folder.glob("*") if is_run(path)]:
+        clear_run(fold)
+        (fold / LOCK).unlink(missing_ok=True)
+        with suppress(OSError):  # the user has put something there
+            fold.rmdir()
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def remove_leftovers(out: Path) -> None:

@@ -1,12 +1,23 @@
 """How a user says what to look for, and what that is in ids."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypedDict
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from elman.decode import Beam, Control, Hypothesis, Sampling, StepModel, forced_log_probs, generate
+from elman.decode import (
+    Beam,
+    Control,
+    Hypothesis,
+    Repeated,
+    Sampling,
+    StepModel,
+    forced_log_probs,
+    fresh_seed,
+    generate,
+)
 from elman.decode.control import holds, remaining
 from elman.errors import UserError, nearest
 from elman.text.sides import Sides
@@ -14,8 +25,9 @@ from elman.train.recipe import Count, Section, parse
 
 Phrase = tuple[int, ...]
 
-SEARCHED = ("beam", "length_power", "coverage", "min_length", "block_ngrams", "prefix", "require", "forbid")
+SEARCHED = ("beam", "length_power", "coverage", "min_length", "block_ngrams", "prefix", "require", "forbid", "stop_at")
 """What means nothing where a text is drawn."""
+SAMPLED = 1024  # texts that are drawn side by side, at most
 
 
 class SearchSettings(Section):
@@ -24,6 +36,9 @@ class SearchSettings(Section):
     beam: Count = Field(5, ge=1, description="hypotheses side by side; 1 is greedy")
     length_power: float = Field(1.0, ge=0, le=100, description="a score is divided by the length to this power")
     coverage: float = Field(0.0, ge=0, description="weight of the penalty for source places not looked at")
+    stop_at: Count | None = Field(
+        None, ge=1, description="finished hypotheses to stop at; as many as beam if not given"
+    )
     length_factor: float = Field(3.0, gt=0, description="tokens at most, as a multiple of the source's ...")
     length_extra: Count = Field(10, ge=1, description="... and so many more")
 
@@ -32,13 +47,14 @@ class Search(Section):
     """What a user asks of translations; None and empty leave it to the model's own settings.
 
     `beam` hypotheses are followed, `n_best` given back. The text begins with `prefix`, has all words of `require` and
-    none of `forbid`. With `temperature`, it is drawn in place of being searched for. `block_ngrams` n lets no n tokens
-    stand twice. `alignments` asks for the weights of the attention.
+    none of `forbid`. With `temperature`, it is drawn in place of being searched for, `n_best` times, and never has
+    `<unk>` unless `allow_unknown`, or `replace_unknown`, is asked for. `block_ngrams` n lets no n tokens stand twice.
+    `alignments` asks for the weights of the attention.
 
     >>> Search(beam=8, require=("dog",))
     Search(beam=8, n_best=1, length_power=None, coverage=None, min_length=0, max_length=None, block_ngrams=0, \
 prefix='', require=('dog',), forbid=(), temperature=None, top_k=0, top_p=1.0, seed=0, alignments=False, \
-replace_unknown=False)
+replace_unknown=False, allow_unknown=False, stop_at=None)
     """
 
     beam: Count | None = Field(None, ge=1, description="Hypotheses side by side; 1 is greedy.")
@@ -59,14 +75,20 @@ replace_unknown=False)
     seed: int | None = Field(0, ge=0, lt=2**64, description="Of the sampling.")
     alignments: bool = Field(False, description="Which token comes from which (0-0 1-2).")
     replace_unknown: bool = Field(False, description="Unknown words become those that the model attended to.")
+    allow_unknown: bool = Field(False, description="A text that is sampled may have <unk> in it.")
+    stop_at: Count | None = Field(
+        None, ge=1, description="Finished hypotheses to stop at; the beam's size if not given."
+    )
 
     @model_validator(mode="after")
     def _parts_fit(self) -> "Search":
         if self.beam is not None and self.n_best > self.beam:
             raise ValueError(f"n_best = {self.n_best} is more than beam = {self.beam} holds: take a larger beam")
+        if self.stop_at is not None and self.n_best > self.stop_at:
+            raise ValueError(f"n_best = {self.n_best} is more than stop_at = {self.stop_at}: stop later")
         if self.max_length is not None and self.min_length > self.max_length:
             raise ValueError(f"min_length = {self.min_length} is more than max_length = {self.max_length}")
-        asked = [name for name in SEARCHED if getattr(self, name)] + ["n_best"] * (self.n_best > 1)
+        asked = [name for name in SEARCHED if getattr(self, name)]
         if self.temperature is not None and asked:
             raise ValueError(f"temperature draws a text in place of searching for one: leave {asked[0]} out")
         return self
@@ -97,7 +119,7 @@ replace_unknown=False)
 
     def shared(self) -> tuple[Any, ...]:
         """What all texts of one search must have in common."""
-        alone = {"prefix", "require", "forbid", "alignments", "replace_unknown"}
+        alone = {"prefix", "require", "forbid", "alignments"}
         return tuple(self.model_dump(exclude=alone).values())
 
     def settled(self, settings: SearchSettings, limit: int, vocabulary: int) -> Beam:
@@ -113,6 +135,7 @@ replace_unknown=False)
             min_length=self.min_length,
             coverage=settings.coverage if self.coverage is None else self.coverage,
             block_ngrams=self.block_ngrams,
+            stop_at=max(stop, self.n_best) if (stop := self.stop_at or settings.stop_at) is not None else None,
         )
 
     @property
@@ -198,6 +221,8 @@ class SearchOptions(TypedDict, total=False):
     seed: int | None
     alignments: bool
     replace_unknown: bool
+    allow_unknown: bool
+    stop_at: int | None
 
 
 class TranslateOptions(Search):
@@ -209,11 +234,40 @@ class TranslateOptions(Search):
     channel_weights: str | None = Field(None, description="Of the reranking, name=value,...; elman rerank finds them.")
 
 
-def sampled(steps: StepModel[Any], sampling: Sampling, end: int, room: Sequence[int]) -> list[list[Hypothesis]]:
-    """One text for each row, of at most `room` tokens, the end token counted; scored by its mean log-probability."""
+def sampled(
+    steps: StepModel[Any],
+    sampling: Sampling,
+    end: int,
+    room: Sequence[int],
+    *,
+    samples: int = 1,
+    suppress: Sequence[int] = (),
+) -> list[list[Hypothesis]]:
+    """Some texts for each row, of at most `room` tokens, the end token counted, without the ids of `suppress`.
+
+    Each is scored by its mean log-probability, and they come best first. The first sample of every row takes its random
+    numbers from the streams that it would have without the others.
+    """
+    found: list[list[Hypothesis]] = [[] for _ in room]
+    if sampling.seed is None:  # one for all blocks
+        sampling = replace(sampling, seed=fresh_seed())
+    at_once = max(1, SAMPLED // len(room))
+    for first in range(0, samples, at_once):
+        count = min(at_once, samples - first)
+        options = {"suppress": suppress, "first_stream": first * len(room)}
+        drawn = _drawn(Repeated(steps, len(room)) if samples > 1 else steps, sampling, end, [*room] * count, options)
+        for place, hypothesis in enumerate(drawn):
+            found[place % len(room)].append(hypothesis)
+    return [sorted(several, key=lambda one: -one.score) for several in found]
+
+
+def _drawn(
+    steps: StepModel[Any], sampling: Sampling, end: int, room: Sequence[int], options: dict[str, Any]
+) -> list[Hypothesis]:
+    """One text for each row of a step model."""
     rows = len(room)
     written: list[list[int]] = [[] for _ in range(rows)]
-    options: dict[str, Any] = {"stop_ids": {end}, "stop_when": lambda row: len(written[row]) == room[row]}
+    options |= {"stop_ids": {end}, "stop_when": lambda row: len(written[row]) == room[row]}
     new_ids = generate(steps, [[end]] * rows, length=max(room), sampling=sampling, same_start=False, **options)
     for new in new_ids:
         for row, id in new.items():
@@ -222,6 +276,6 @@ def sampled(steps: StepModel[Any], sampling: Sampling, end: int, room: Sequence[
     said = [[*ids, end] if over else ids for ids, over in zip(written, finished, strict=True)]
     log_probs = forced_log_probs(steps, said, start_id=end)
     return [
-        [Hypothesis(ids, log_prob, log_prob / len(whole), over)]
+        Hypothesis(ids, log_prob, log_prob / len(whole), over)
         for ids, whole, log_prob, over in zip(written, said, log_probs, finished, strict=True)
     ]

@@ -64,6 +64,26 @@ class TranslationSteps:
         return state.decoder.weights.detach().numpy()
 
 
+class MemorySteps(TranslationSteps):
+    """The same where the caller gives what the encoder would have made of each source: outputs and final states."""
+
+    def __init__(self, network: TranslationNetwork, outputs: Ragged, final: tuple[Logits, ...]) -> None:
+        self.network, self.dtype = network, next(network.parameters()).dtype
+        self.outputs = outputs
+        self.final = tuple(torch.tensor(part, dtype=self.dtype) for part in final)  # each L*D x B x H
+
+    @torch.no_grad()
+    def start(self, batch_size: int) -> StepState:
+        """Nothing written yet."""
+        outputs = self.outputs.take(np.arange(batch_size))
+        states, lengths = torch.tensor(outputs.padded(), dtype=self.dtype), torch.from_numpy(outputs.lengths)
+        attention = self.network.decoder.attention
+        keys = states if attention is None else attention.keys(states)  # B x S x K
+        padding = torch.arange(states.shape[1]) >= lengths.unsqueeze(1)  # B x S
+        hidden = self.network.bridge(tuple(part[:, :batch_size] for part in self.final))
+        return StepState(self.network.decoder.begin(hidden), Memory(states, keys, padding), torch.arange(batch_size))
+
+
 class ForcedState(NamedTuple):
     """What some rows have written so far, and in how many steps."""
 

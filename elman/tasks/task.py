@@ -122,6 +122,10 @@ class Training(Generic[R, M]):
         """Scores on the held-out part."""
         return self.task.watch(self)
 
+    def sample(self) -> str | None:
+        """What the model writes by now; None where it writes nothing."""
+        return self.task.sample(self)
+
     def save(self, folder: Path) -> None:
         """Write the model folder."""
         self.model.save(folder)
@@ -299,6 +303,13 @@ class Task(Generic[R, M]):
         metric = first_of(self.headlines, scores)
         value = metric.of(scores)
         return {"loss": scores["loss"]} | ({} if value is None else {metric.key: value, "error": metric.worse(value)})
+
+    def sample(self, run: Training[R, M]) -> str | None:
+        """What the model writes while it is trained, at every evaluation; None where there is no such thing.
+
+        It must not draw from the random generators of the run.
+        """
+        return None
 
     def learn(self, run: Training[R, M], out: Path, resume: bool, reporter: "Reporter") -> dict[str, float]:
         """Train the model into its folder; what there is to say of how that went."""

@@ -281,6 +281,11 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         return min(model.config.longest for model in (self, *self.others))
 
     @property
+    def start(self) -> int:
+        """The id that stands before every target."""
+        return self.end
+
+    @property
     def end(self) -> int:
         """The id that stands before and behind every target."""
         return self.sides.target.eos_id
@@ -332,6 +337,46 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
                 "which cannot all have the prefix and the required words: shorten it, or leave those out"
             )
         return several
+
+    def decode(self, memory: Any, state: Any = None, **options: Unpack[SearchOptions]) -> Any:
+        """Write what follows from a memory that the caller gives in the place of the encoder's outputs.
+
+        `memory` is S x M, a row for each place that the decoder attends to, in the order of the text; or a list of
+        such, for a list of translations. `state` is what the encoder would have left, {"1.h": ..., "1.c": ...}, as
+        `states(text).final` has it, from which the bridge makes the decoder's first state; zeros where it is not given
+        (of a list, one for each). The options are those of `Search`.
+        """
+        from elman.tasks.beginnings import attended, memories_of, memory_steps
+
+        if self.others:
+            raise UserError("the models of an ensemble have memories of their own: decode with one of them")
+        search, (memories, single) = Search.of(options), memories_of(self, memory)
+        if search.replace_unknown:
+            raise UserError("a memory has no words that could replace unknown ones: leave replace_unknown out")
+        states = [state] * len(memories) if single or state is None else list(state)
+        if len(states) != len(memories):
+            raise UserError(f"there are {len(memories)} memories and {len(states)} states: give one for each")
+        if not memories:
+            return []
+        steps, places = memory_steps(self, memories, states), [np.arange(len(one)) for one in memories]
+        names = [f"a memory of {len(one)} places" for one in memories]
+        found = []
+        for row, hypotheses in enumerate(self._search(names, places, [search] * len(memories), steps=steps)):
+            n_best = [
+                Alternative(self.sides.write(one.ids), one.score, one.log_prob, one.ids, one.finished)
+                for one in hypotheses
+            ]
+            ids = n_best[0].ids
+            tokens = [self.sides.target.tokens[id] for id in ids]
+            one = Translation("", n_best, [str(place + 1) for place in places[row]], tokens)
+            if search.alignments:
+                self._check_attends()
+                table = np.zeros((0, len(places[row])), np.float32)
+                if ids:
+                    table = attended(steps, ids, self.start, row, len(memories))[:, : len(places[row])]
+                one = replace(one, weights=table[:, ::-1] if self.settings.reverse_source else table)
+            found.append(one)
+        return found[0] if single else found
 
     def tree(self, text: str, **options: Unpack[SearchOptions]) -> SearchTree:
         """Everything that the search for one translation came across."""
@@ -387,7 +432,8 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         first, controls, lengths = searches[0], [search.control(self.sides) for search in searches], ragged.lengths
         room = limits(self.config.search, first, lengths.tolist(), controls)
         if first.sampling is not None:
-            return sampled(steps, first.sampling, self.end, room)
+            unknown = () if first.allow_unknown or first.replace_unknown else (self.sides.target.unk_id,)
+            return sampled(steps, first.sampling, self.end, room, samples=first.n_best, suppress=unknown)
         try:
             return self._beam(steps, first, controls, room, lengths.tolist(), tree)
         except NothingFound as error:
@@ -484,11 +530,14 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         asked = [row for row, search in enumerate(searches) if search.alignments or search.replace_unknown]
         if not asked:
             return
-        if self.settings.decoder == "plain":
-            raise UserError("this model has no attention, so it cannot say where it attends: train one that has")
+        self._check_attends()
         pairs = [(sources[row], np.array(found[row].n_best[0].ids, np.int64)) for row in asked]
         for row, table in zip(asked, self.attention(pairs), strict=True):
             found[row] = replace(found[row], weights=table)
+
+    def _check_attends(self) -> None:
+        if self.settings.decoder == "plain":
+            raise UserError("this model has no attention, so it cannot say where it attends: train one that has")
 
     # Lines of `elman predict`
 

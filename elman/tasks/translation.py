@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elman.errors import UserError
-from elman.metrics.alignments import hard_alignment, to_pharaoh
+from elman.metrics.alignments import (
+    THRESHOLD,
+    Group,
+    Links,
+    alignment_groups,
+    hard_alignment,
+    soft_alignment,
+    to_pharaoh,
+)
 from elman.text.settings import UNK
 from elman.text.sides import Sides
 
@@ -76,6 +84,19 @@ class Translation:
     def pharaoh(self) -> str:
         """The alignment as pairs `source-target` of token numbers from 0."""
         return "" if self.weights is None else to_pharaoh(hard_alignment(self.weights))
+
+    def links(self, threshold: float = THRESHOLD) -> Links:
+        """The pairs (source, target) of token numbers from 0 that have an attention weight of `threshold` or more."""
+        if self.weights is None:
+            raise UserError("the attention was not asked for: predict with alignments=True")
+        return soft_alignment(self.weights, threshold)
+
+    def groups(self, threshold: float = THRESHOLD) -> list[Group]:
+        """The tokens that `links` align with one another: one-to-one, many-to-one, one-to-many or many-to-many.
+
+        Targets without a source are spurious, sources without a target unaligned; each is a group of its own.
+        """
+        return alignment_groups(self.links(threshold), len(self.source_tokens), len(self.target_tokens))
 
 
 def joined(text: str, parts: Sequence[Translation]) -> Translation:

@@ -29,8 +29,8 @@ class RunLog:
             self._callbacks.append(tell)
             self._closing.append(close)
 
-    def add(self, kind: str, step: int, **values: float) -> None:
-        """Write one record of `kind` ("train" or "dev")."""
+    def add(self, kind: str, step: int, **values: float | str) -> None:
+        """Write one record of `kind`: "train", "dev" or "sample"."""
         record = {"kind": kind, "step": step, **{key: _rounded(value) for key, value in values.items()}}
         with writing(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
@@ -87,8 +87,8 @@ def draw_curves(folder: Path) -> None:
         figure.savefig(aside, format="png", dpi=120)
 
 
-def _rounded(value: float) -> float:
-    return float(f"{value:.7g}")
+def _rounded(value: float | str) -> float | str:
+    return value if isinstance(value, str) else float(f"{value:.7g}")
 
 
 def _imported(module: str, name: str, extra: str) -> Any:
@@ -99,7 +99,8 @@ def _imported(module: str, name: str, extra: str) -> Any:
 
 
 def _figures(record: Mapping[str, Any]) -> dict[str, float]:
-    return {f"{record['kind']}/{key}": value for key, value in record.items() if key not in ("kind", "step")}
+    numbers = {key: value for key, value in record.items() if not isinstance(value, str)}
+    return {f"{record['kind']}/{key}": value for key, value in numbers.items() if key != "step"}
 
 
 def _tensorboard(folder: Path, step: int) -> Tracker:

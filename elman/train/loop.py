@@ -173,6 +173,8 @@ class Trainer:
     def _evaluate(self, log: RunLog) -> None:
         """Score the held-out part; keep the model if it is the best so far."""
         self.task.network.eval()
+        # A fused optimizer changes weights without counting that, and who has compiled them goes by the count.
+        torch.autograd.graph.increment_version(self.parameters)
         with self.average.applied(), torch.no_grad():
             scores = self.task.evaluate()
             most = MOST_NATS if getattr(self.task, "nats", True) else MOST
@@ -181,9 +183,13 @@ class Trainer:
             best = not self.evaluations or found < min(self.evaluations)
             if best:
                 self.task.save(self.folder)
+            sample = self.task.sample() if hasattr(self.task, "sample") else None
         self._react(found, best)
         log.add("dev", self.step, **scores, seconds=self.seconds)
         self.reporter.evaluation(self.step, scores, best)
+        if sample is not None:
+            log.add("sample", self.step, text=sample)
+            self.reporter.sample(self.step, sample)
 
     def _react(self, found: tuple[float, float], best: bool) -> None:
         """Lower the rate or start averaging where the held-out scores stand still."""

@@ -57,6 +57,10 @@ class Reporter:
         shown = "  ".join(f"{name.replace('_', ' ')} {value:.4g}" for name, value in scores.items() if name != "tokens")
         self.say(f"step {step}  held out: {shown}{'  (best so far)' if best else ''}")
 
+    def sample(self, step: int, text: str) -> None:
+        """What the model writes by now."""
+        self.say(f"step {step}  writes: {' / '.join(text.strip().splitlines())}")
+
     def busy(self, doing: str) -> AbstractContextManager[object]:
         """While inside, a terminal shows what is being done."""
         return self.console.status(doing) if self.console.is_terminal else nullcontext()

@@ -58,5 +58,11 @@ class Task(Protocol):
         has none, the one with the lowest loss: a network that grows too sure of itself may still make fewer mistakes.
         """
 
+    def sample(self) -> str | None:
+        """What the network writes as it is now, for the log; None, or no such method, for one that writes nothing.
+
+        It must not draw from the random generators of the run.
+        """
+
     def save(self, folder: Path) -> None:
         """Write the network as it is now into a model folder."""

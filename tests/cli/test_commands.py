@@ -4,6 +4,7 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from elman import __version__
@@ -164,6 +165,53 @@ def test_generate_exhaustively(folder: Path) -> None:
     scores = [json.loads(line)["log_prob"] for line in out.splitlines()]
     assert len(scores) == 4
     assert scores == sorted(scores, reverse=True)
+
+
+def test_generate_exhaustively_prints_every_text(folder: Path) -> None:
+    code, out, error = invoke("generate", str(folder / "run"), "--exhaustive", "-n", "1", "--json")
+    assert code == 0, error
+    records = [json.loads(line) for line in out.splitlines()]
+    assert sum(math.exp(record["log_prob"]) for record in records) == pytest.approx(1.0, abs=1e-5)
+    code, shown, _ = invoke("generate", str(folder / "run"), "--exhaustive", "-n", "1")
+    assert code == 0
+    lines = shown.splitlines()
+    assert len(lines) == len(records) and len(set(lines)) == len(lines)
+    assert any(line.endswith("  \\n") for line in lines)  # a line end is spelled, and takes no line of its own
+
+
+def test_predict_says_what_comes_next(folder: Path) -> None:
+    code, out, error = invoke("predict", str(folder / "run"), "the ca", "--top", "3", "--json")
+    assert code == 0, error
+    record = json.loads(out)
+    assert record["text"] == "the ca" and len(record["next"]) == 3
+    chances = [one["probability"] for one in record["next"]]
+    assert chances == sorted(chances, reverse=True) and 0 < sum(chances) <= 1
+    (folder / "lines.txt").write_text("the ca\na bir\n")
+    code, out, error = invoke("predict", str(folder / "run"), str(folder / "lines.txt"), "--top", "2")
+    assert code == 0, error
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert [row[0] for row in rows] == ["1", "1", "2", "2"]
+    assert rows[0][1:] == [f"{chances[0]:.4f}", record["next"][0]["token"]]
+    code, out, error = invoke("predict", str(folder / "run"), "the cat!?", "--top", "1")
+    assert code == 0 and "reads such as <unk>" in error and len(out.splitlines()) == 1
+
+
+def test_states_are_written_as_arrays(folder: Path) -> None:
+    place = folder / "states.npz"
+    code, out, error = invoke("states", str(folder / "run"), "the cat", "a bird", "--out", str(place))
+    assert code == 0, error
+    assert "states of 2 texts" in out
+    with np.load(place) as found:
+        assert found["lengths"].tolist() == [7, 6] and found["1.h"].shape == (13, 24)
+        assert "".join(found["tokens"]) == "the cata bird"
+        last = found["1.h"][[6, 12]]
+    code, _, error = invoke("states", str(folder / "run"), "the cat", "a bird", "--last", "--out", str(place))
+    assert code == 0, error
+    with np.load(place) as found:
+        assert found.files == ["1.h"]
+        np.testing.assert_array_equal(found["1.h"], last)
+    code, _, error = invoke("states", str(folder / "run"), "the cat", "--out", str(folder / "states.csv"))
+    assert code == 2 and "ends in .npz" in error
 
 
 def test_resuming_a_finished_run_changes_nothing(folder: Path) -> None:

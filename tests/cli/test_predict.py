@@ -106,14 +106,14 @@ def test_mistakes_are_one_sentence(folder: Path, arguments: tuple[str, ...], sen
     assert len(error.strip().splitlines()) == 1
 
 
-def test_a_language_model_does_not_predict(tmp_path: Path) -> None:
+def test_a_language_model_predicts_what_comes_next(tmp_path: Path) -> None:
     text = tmp_path / "t.txt"
     text.write_text("the cat sat on the mat\n" * 20)
     small = ("-s", "model.hidden=4", "-s", "model.layers=1", "-s", "train.steps=1", "-s", "baseline.order=0")
     assert invoke("train", "lm", "--train", str(text), "-o", str(tmp_path / "lm"), *small)[0] == 0
-    code, _, error = invoke("predict", str(tmp_path / "lm"), str(text))
-    assert code == 2
-    assert f"use it with  elman generate {tmp_path / 'lm'}" in error
+    code, out, error = invoke("predict", str(tmp_path / "lm"), str(text), "--top", "2")
+    assert code == 0, error
+    assert [line.split("\t")[0] for line in out.splitlines()] == [str(n) for n in range(1, 21) for _ in range(2)]
 
 
 def test_a_text_a_folder_and_a_pattern(folder: Path, tmp_path: Path) -> None:

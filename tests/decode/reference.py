@@ -27,7 +27,8 @@ def simple_beam_search(model: Any, row: int, start_id: int, stop_id: int, beam: 
         continued = [each for each in continued if each[0] > -float("inf") and allowed(each, step, stop_id, beam)]
         continued.sort(key=lambda each: -each[0])
         opened = []
-        for log_prob, one, id_ in continued[: beam.size - sum(each.finished for each in ended)]:
+        taken = sum(each.finished for each in ended) if beam.stop_at is None else 0
+        for log_prob, one, id_ in continued[: beam.size - taken]:
             score = log_prob / step**beam.length_power
             if beam.coverage:
                 score += beam.coverage * float(np.log(one.attended.clip(1e-6, 1)).sum())
@@ -37,6 +38,8 @@ def simple_beam_search(model: Any, row: int, start_id: int, stop_id: int, beam: 
                 ended.append(Hypothesis([*one.ids, id_], log_prob, score, False))
             else:
                 opened.append(Open([*one.ids, id_], log_prob, one.state, one.attended))
+        if beam.stop_at is not None and sum(each.finished for each in ended) >= beam.stop_at:
+            break
     return sorted(ended, key=lambda each: -each.score)[: beam.n_best]
 
 

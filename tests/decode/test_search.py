@@ -31,6 +31,7 @@ beams = st.builds(
     min_length=st.integers(0, 3),
     coverage=st.sampled_from([0.0, 0.0, 0.5]),
     block_ngrams=st.integers(0, 2),
+    stop_at=st.sampled_from([None, None, 4, 5, 20]),
 )
 models = st.builds(Translator, st.just(SIZE), seed=st.integers(0, 50))
 
@@ -61,6 +62,20 @@ def test_a_batch_gives_each_row_what_it_gets_alone(model: Translator, beam: Beam
     together = search(model, 7, beam, lengths=lengths)
     alone = [search(model.only([row]), 1, beam, lengths=[lengths[row]])[0] for row in range(7)]
     assert [[one.ids for one in row] for row in together] == [[one.ids for one in row] for row in alone]
+
+
+@pytest.mark.parametrize(("stop_at", "finished"), [(1, 1), (2, 2), (5, 5), (None, 2)])
+def test_a_search_ends_at_as_many_finished_hypotheses_as_it_is_told(stop_at: int | None, finished: int) -> None:
+    model, tree = Bigram([[0.5, 0.3, 0.2]] * 3), SearchTree()  # every step finishes one, more likely than the others
+    search(model, 1, Beam(size=2, length=9, length_power=4.0, stop_at=stop_at), tree=tree)
+    fates = [node.fate for node in tree.nodes]
+    assert fates.count("finished") == finished
+
+
+def test_a_search_that_stops_sooner_misses_a_better_one() -> None:
+    model = Translator(SIZE, seed=3)
+    scores = [search(model, 1, Beam(size=3, length=12, stop_at=n))[0][0].score for n in (1, 3, 50)]
+    assert scores == sorted(scores) and scores[0] < scores[-1]
 
 
 @settings(max_examples=20, deadline=None)

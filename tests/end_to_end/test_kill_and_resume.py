@@ -34,8 +34,10 @@ def command(text: Path, out: Path, steps: int = 300) -> list[str]:
     return ["train", "lm", "--train", str(text), "--out", str(out), *overrides]
 
 
-def losses(folder: Path) -> list[tuple[str, int, float]]:
-    return [(record["kind"], record["step"], record["loss"]) for record in read_log(folder / "log.jsonl")]
+def losses(folder: Path) -> list[tuple[str, int, float | str]]:
+    """Those of every record of the log, and what was written as a sample."""
+    records = read_log(folder / "log.jsonl")
+    return [(record["kind"], record["step"], record.get("loss", record.get("text"))) for record in records]
 
 
 def wait_for(process: "subprocess.Popen[str]", path: Path, seconds: float = 300) -> None:

@@ -70,6 +70,7 @@ def lines() -> dict[str, Line]:
         "rerank": _reranking,
         "generate": lambda place: ["generate", place.world.model("lm"), "-n", "5", "--seed", "1"],
         "explain": lambda place: ["explain", place.world.model("translate"), "abc", "--out", f"{place.out}.json"],
+        "states": lambda place: ["states", place.world.model("lm"), "the cat", "--out", f"{place.out}.npz"],
         "compare": _comparing,
         "export": lambda place: ["export", place.world.model("lm"), "--out", place.out],
         "data list": lambda place: ["data", "list"],
@@ -80,6 +81,7 @@ def lines() -> dict[str, Line]:
         "demo": lambda place: ["demo", "--out", place.out, "-s", "model.hidden=no"],
     }
     found |= {f"predict {task}": _predicting(task) for task in PREDICTED if task != "translate"}
+    found["predict lm"] = lambda place: ["predict", place.world.model("lm"), place.write("in.txt", "the\na\n")]
     return found | {f"bench {name}": _bench(name) for name in BENCHES}
 
 

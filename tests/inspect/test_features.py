@@ -10,8 +10,9 @@ import elman.inspect
 from elman.errors import UserError
 from elman.inspect import features
 from elman.inspect.features import decoded_pieces, follow, read_feature
-from elman.inspect.traces import corpus_ids, trace_text
+from elman.inspect.traces import corpus_ids
 from elman.tasks.language import LanguageModel
+from elman.tasks.traces import trace_text
 from tests.inspect.brackets import brackets, trained
 from tests.tasks.runs import prose, run
 

@@ -11,8 +11,8 @@ from elman.errors import UserError
 from elman.inspect import traces
 from elman.inspect.matches import Matches, matches
 from elman.inspect.phrase import find_phrase
-from elman.inspect.traces import trace_text
 from elman.tasks.language import LanguageModel
+from elman.tasks.traces import trace_text
 from tests.inspect.brackets import brackets, trained
 from tests.tasks.runs import run
 

@@ -9,8 +9,8 @@ import elman.inspect
 from elman.errors import UserError
 from elman.inspect.neurons import neurons, saturation
 from elman.inspect.ranks import ranks
-from elman.inspect.traces import trace_text
 from elman.tasks.language import LanguageModel
+from elman.tasks.traces import trace_text
 from tests.tasks.runs import prose, run
 
 TEXT = "the cat sat on the dog"

@@ -10,8 +10,8 @@ import elman.inspect
 from elman.errors import UserError
 from elman.inspect import states as module
 from elman.inspect.states import lay_out, states
-from elman.inspect.traces import trace_text
 from elman.tasks.language import LanguageModel
+from elman.tasks.traces import trace_text
 from tests.tasks import classify_runs, tag_runs, translate_runs
 from tests.tasks.runs import prose, run
 

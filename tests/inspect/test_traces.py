@@ -10,8 +10,9 @@ import torch
 from elman.batches.stream import IdStream
 from elman.errors import UserError
 from elman.inspect import traces
-from elman.inspect.traces import corpus_ids, trace_blocks, trace_text
+from elman.inspect.traces import corpus_ids, trace_blocks
 from elman.nn.inputs import Inputs
+from elman.tasks.traces import trace_text
 from elman.text.encoder import spelled, words
 from tests.tasks import classify_runs, tag_runs, translate_runs
 from tests.tasks.runs import prose, run, write_names

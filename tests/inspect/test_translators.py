@@ -11,6 +11,7 @@ from elman.inspect import explain, views_of
 from elman.inspect.translation_edits import translation_edits
 from elman.inspect.tree import search_tree
 from elman.inspect.what_if import read_forced, what_if
+from elman.metrics import to_pharaoh
 from elman.tasks import Translator
 from tests.tasks import translate_runs as runs
 
@@ -31,6 +32,18 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Translator:
     return train(tmp_path_factory.mktemp("plain"), "model.decoder=plain", "train.steps=2")
+
+
+def test_the_alignment_has_its_sets_by_a_threshold(model: Translator) -> None:
+    found = explain(model, SOURCE, "alignment", threshold=0.2)
+    sets, first = found.data[0].sets, model.predict(SOURCE, alignments=True)
+    assert sets.threshold == 0.2 and sum(sets.counts.values()) == len(sets.groups)
+    assert sets.links == to_pharaoh(first.links(0.2))
+    told = found.to_dict()["texts"][0]["sets"]
+    assert [group["kind"] for group in told["groups"]] == [group.kind for group in first.groups(0.2)]
+    assert "0.2 or more" in found.page().columns[0].panels[1].note  # type: ignore[attr-defined]
+    with pytest.raises(UserError, match="threshold"):
+        explain(model, SOURCE, "alignment", threshold=0)
 
 
 def test_the_alignment_is_that_of_predict(model: Translator) -> None:

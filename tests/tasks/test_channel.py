@@ -137,7 +137,7 @@ def test_on_the_command_line(folder: Path) -> None:
         (("predict", "{f}/forward", "{f}/new.txt", "--channel", "{f}/line", "--lm", "{f}/line"), "for the task 'lm'"),
         (("rerank", "{f}/forward", *HELP), "there is nothing to score"),
         (("rerank", "{f}/forward", *HELP, "--weights", "chanel=1", "--dev", "{f}/dev.tsv"), "did you mean 'channel'"),
-        (("predict", "{f}/line", "{f}/new.txt", "--channel", "{f}/reverse"), "predicts no labels"),
+        (("predict", "{f}/line", "{f}/new.txt", "--channel", "{f}/reverse"), "an option of the task 'translate'"),
     ],
 )
 def test_mistakes_are_one_sentence(folder: Path, arguments: tuple[str, ...], sentence: str) -> None:

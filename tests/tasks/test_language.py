@@ -177,9 +177,10 @@ def test_backward_writes_what_stands_before(tmp_path: Path) -> None:
     assert -np.mean([token.log_prob for token in scores[: 2 * len(RHYME)]]) < 0.05
     before_shoe = model.generate("door\n", length=100, sampling=GREEDY, stop=["shoe"])
     assert before_shoe == [" three four open the "]
-    best, log_prob = model.exhaustive("door\n", length=2)[0]
-    assert best == "e "
-    assert log_prob > -0.5
+    best = model.exhaustive("door\n", length=2)[0]
+    assert (best.text, best.tokens, best.finished) == ("e ", ["e", " "], False)
+    assert best.log_prob > -0.5
+    assert model.predict("door\n", top=1)[0].token == " "
 
 
 def test_backward_lines_are_scored_token_for_token(tmp_path: Path) -> None:
@@ -323,12 +324,30 @@ def test_exhaustive_finds_probabilities_that_sum_to_one(tmp_path: Path) -> None:
     lines = text_file(tmp_path, "ab\nba\nabb\n" * 20)
     model = run(lines, tmp_path / "run", "data.unit=line", "train.steps=30", "train.lr=0.02")
     found = model.exhaustive("a", length=4)
-    assert sum(math.exp(log_prob) for _, log_prob in found) == pytest.approx(1.0, abs=1e-5)
-    scored = {text: log_prob for text, log_prob in found if len(text) < 4}
+    assert sum(math.exp(one.log_prob) for one in found) == pytest.approx(1.0, abs=1e-5)
+    assert len({(*one.tokens, one.finished) for one in found}) == len(found) > 100
+    scored = {one.text: one.log_prob for one in found if one.finished}
     assert scored["b"] == pytest.approx(total(model, "ab") - model.score("ab")[0].log_prob, abs=1e-4)
 
 
 # Runs
+
+
+def test_samples_while_training_leave_the_weights_as_they_are(tmp_path: Path) -> None:
+    text, settings = text_file(tmp_path), ("train.steps=20", "train.evaluate_every=10", "train.lr=0.03")
+    kept = {}
+    for name, more in {"on": ("sample.prompt=the", "sample.length=7"), "off": ("sample.length=0",)}.items():
+        run(text, tmp_path / name, *settings, *more)
+        kept[name] = (tmp_path / name / "model.safetensors").read_bytes()
+    assert kept["on"] == kept["off"]
+    records = [json.loads(line) for line in (tmp_path / "on" / "log.jsonl").read_text().splitlines()]
+    samples = [record for record in records if record["kind"] == "sample"]
+    assert [record["step"] for record in samples] == [10, 20]
+    assert all(record["text"].startswith("the") and len(record["text"]) == 10 for record in samples)
+    assert samples[0]["text"] != samples[1]["text"]
+    assert '"sample"' not in (tmp_path / "off" / "log.jsonl").read_text()
+    with pytest.raises(UserError, match="never saw in training"):
+        run(text, tmp_path / "odd", "sample.prompt=Q7")
 
 
 def test_the_library_trains_as_the_command_line_does(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ import elman
 from elman.errors import RunError, UserError
 from elman.tasks import report
 from elman.tasks.run import check_folder, prepare_folder, remove_leftovers
+from tests.tasks.classify_runs import SMALL as CLASSIFY
+from tests.tasks.classify_runs import names
 from tests.tasks.runs import SMALL, prose, recipe, run
 from tests.train.toy import quiet
 
@@ -32,6 +34,25 @@ def test_force_removes_only_what_elman_wrote(tmp_path: Path) -> None:
     assert check_folder(tmp_path / "run", chosen, resume=False, force=True) is False
     prepare_folder(tmp_path / "run", chosen)
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["notes.txt", "recipe.toml"]
+
+
+def test_force_starts_over_where_another_task_had_its_run(tmp_path: Path) -> None:
+    text, out = tmp_path / "text.txt", tmp_path / "run"
+    text.write_text(prose())
+    elman.fit("classify", train=names(), out=out, settings=[*CLASSIFY, "train.steps=1", "data.folds=2"], verbose=False)
+    assert (out / "confusion.png").exists() and (out / "folds" / "01" / "model.safetensors").exists()
+    (out / "notes.txt").write_text("keep me")
+    (out / "folds" / "mine.txt").write_text("me too")
+    settings = [*SMALL, "train.steps=1"]
+    for options in ({}, {"resume": True}):
+        with pytest.raises(UserError, match="holds a run of the task 'classify'"):
+            elman.fit("lm", train=text, out=out, settings=settings, verbose=False, **options)
+    fresh = elman.fit("lm", train=text, out=tmp_path / "fresh", settings=settings, verbose=False)
+    model = elman.fit("lm", train=text, out=out, settings=settings, verbose=False, force=True)
+    assert model.score("the cat") == fresh.score("the cat")
+    written = {path.name for path in (tmp_path / "fresh").iterdir()}
+    assert {path.name for path in out.iterdir()} == written | {"notes.txt", "folds"}
+    assert [path.name for path in (out / "folds").iterdir()] == ["mine.txt"]
 
 
 def test_a_recipe_of_the_users_own_does_not_make_a_folder_a_run(tmp_path: Path) -> None:

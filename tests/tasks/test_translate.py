@@ -65,6 +65,50 @@ def test_batched_equals_one_by_one(decoder: str) -> None:
     assert model.predict([]) == []
 
 
+def test_several_samples_are_drawn_and_the_first_is_the_one_that_is_drawn_alone() -> None:
+    model = untrained()
+    alone = [one.text for one in model.predict(TEXTS, temperature=1.0, seed=3)]
+    several = model.predict(TEXTS, temperature=1.0, seed=3, n_best=7)
+    assert [len(one.n_best) for one in several] == [7] * len(TEXTS)
+    for text, one in zip(alone, several, strict=True):
+        assert text in [other.text for other in one.n_best]
+        assert len({other.text for other in one.n_best}) > 1
+        assert [other.score for other in one.n_best] == sorted((o.score for o in one.n_best), reverse=True)
+    ended = [(one.source, other) for one in several for other in one.n_best if other.finished]
+    forced = model.log_probs([(source, other.text) for source, other in ended])
+    assert forced == pytest.approx([other.log_prob for _, other in ended], abs=1e-5)
+
+
+def test_many_samples_are_drawn_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = untrained()
+    whole = model.predict(TEXTS, temperature=1.0, n_best=5)
+    monkeypatch.setattr("elman.tasks.search.SAMPLED", 12)
+    blocks = model.predict(TEXTS, temperature=1.0, n_best=5)
+    assert [[o.ids for o in one.n_best] for one in whole] == [[o.ids for o in one.n_best] for one in blocks]
+
+
+def test_unknown_words_are_sampled_only_where_they_are_asked_for() -> None:
+    model = untrained()
+    unknown = model.sides.target.unk_id
+    model.network.softmax.bias.data[unknown] += 3  # type: ignore[union-attr]
+    options: SearchOptions = {"temperature": 1.0, "n_best": 5}
+
+    def drawn(**more: Any) -> set[int]:
+        return {id for one in model.predict(TEXTS, **options, **more) for other in one.n_best for id in other.ids}
+
+    assert unknown not in drawn()
+    assert unknown in drawn(allow_unknown=True)
+
+
+def test_a_search_stops_at_as_many_finished_ones_as_it_is_told() -> None:
+    model = untrained()
+    few, many = (model.predict(TEXTS, beam=4, stop_at=n) for n in (1, 40))
+    assert all(one.score <= other.score for one, other in zip(few, many, strict=True))
+    assert any(one.score < other.score for one, other in zip(few, many, strict=True))
+    with pytest.raises(UserError, match="stop_at = 2"):
+        model.predict("abc", n_best=3, stop_at=2)
+
+
 def test_greedy_is_a_beam_of_one_and_sampling_repeats() -> None:
     model = untrained()
     greedy = [one.text for one in model.predict(TEXTS, beam=1)]
