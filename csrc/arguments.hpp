@@ -177,9 +177,13 @@ T named(const char* what, const std::string& name, const std::vector<std::pair<c
 }
 
 inline Cell cell_named(const std::string& name) {
-    return named<Cell>(
-        "cell", name,
-        {{"RNN_TANH", Cell::tanh_rnn}, {"RNN_RELU", Cell::relu_rnn}, {"LSTM", Cell::lstm}, {"GRU", Cell::gru}});
+    return named<Cell>("cell", name,
+                       {{"RNN_TANH", Cell::tanh_rnn},
+                        {"RNN_RELU", Cell::relu_rnn},
+                        {"RNN_LOGISTIC", Cell::logistic_rnn},
+                        {"RNN_IDENTITY", Cell::identity_rnn},
+                        {"LSTM", Cell::lstm},
+                        {"GRU", Cell::gru}});
 }
 
 template <class T>

@@ -41,8 +41,8 @@ struct BackwardStep {
         switch (layer.cell) {
             case Cell::lstm: lstm(t, first, n, rows); break;
             case Cell::gru: gru(first, n, rows); break;
-            case Cell::tanh_rnn: simple<true>(t, first, n, rows); break;
-            case Cell::relu_rnn: simple<false>(t, first, n, rows); break;
+            default:
+                for_simple(layer.cell, [&](auto cell) { simple<cell.value>(t, first, n, rows); });
         }
         to_previous(first, n, rows);
         if (g.d_input) to_input(n, rows);
@@ -134,7 +134,7 @@ struct BackwardStep {
         }
     }
 
-    template <bool kTanh>
+    template <Cell kCell>
     void simple(int t, int first, Index n, int rows) const {
         constexpr int W = kLanes<T>;
         const Index H = layer.hidden;
@@ -144,10 +144,7 @@ struct BackwardStep {
                 const int units = H - u < W ? static_cast<int>(H - u) : W;
                 const auto h = load_some(after + u, units);
                 const Vector<T> d_h = d_output(first, n, r, u, units);
-                Vector<T> d_sum;
-                if constexpr (kTanh) d_sum = d_h * (1 - h * h);
-                else d_sum = h <= 0 ? Vector<T>{} : d_h;  // a NaN lets it through, as in PyTorch
-                store_some(g.d_gates + (n + r) * H + u, d_sum, units);
+                store_some(g.d_gates + (n + r) * H + u, simple_gradient<kCell>(d_h, h), units);
             }
         }
     }

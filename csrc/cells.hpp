@@ -4,6 +4,9 @@
 // labels) is the caller's. Rows are registers of units.
 #pragma once
 
+#include <type_traits>
+
+#include "recurrence_kernel.hpp"
 #include "simd.hpp"
 
 namespace elman::ELMAN_ISA {
@@ -82,11 +85,33 @@ ELMAN_INLINE V gru_step(V sum_r, V sum_z, V x_n, V h_n, V h) {
     return gru_cell(logistic(sum_r), logistic(sum_z), x_n, h_n, h).h;
 }
 
-// h' = tanh(..) or the positive part of the sum; a NaN stays one
-template <bool kTanh, class V>
+// h' = tanh(..), the positive part of the sum, its logistic function, or the sum itself; a NaN stays one
+template <Cell kCell, class V>
 ELMAN_INLINE V simple_cell(V sum) {
-    if constexpr (kTanh) return hyperbolic_tangent(sum);
-    else return sum < 0 ? V{} : sum;
+    if constexpr (kCell == Cell::tanh_rnn) return hyperbolic_tangent(sum);
+    else if constexpr (kCell == Cell::relu_rnn) return sum < 0 ? V{} : sum;
+    else if constexpr (kCell == Cell::logistic_rnn) return logistic(sum);
+    else return sum;
+}
+
+// The gradient of the sum, from that of h' and h' itself; a NaN of a positive part lets it through, as in PyTorch
+template <Cell kCell, class V>
+ELMAN_INLINE V simple_gradient(V d_h, V h) {
+    if constexpr (kCell == Cell::tanh_rnn) return d_h * (1 - h * h);
+    else if constexpr (kCell == Cell::relu_rnn) return h <= 0 ? V{} : d_h;
+    else if constexpr (kCell == Cell::logistic_rnn) return d_h * h * (1 - h);
+    else return d_h;
+}
+
+// use(constant) for the nonlinearity of a simple network, which is known as the constant is compiled
+template <class Use>
+ELMAN_INLINE void for_simple(Cell cell, const Use& use) {
+    switch (cell) {
+        case Cell::tanh_rnn: return use(std::integral_constant<Cell, Cell::tanh_rnn>{});
+        case Cell::relu_rnn: return use(std::integral_constant<Cell, Cell::relu_rnn>{});
+        case Cell::logistic_rnn: return use(std::integral_constant<Cell, Cell::logistic_rnn>{});
+        default: return use(std::integral_constant<Cell, Cell::identity_rnn>{});
+    }
 }
 
 }  // namespace elman::ELMAN_ISA

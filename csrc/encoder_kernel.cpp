@@ -137,8 +137,9 @@ void finish(const Reading& reading, const Step& step, int p, const float* sums) 
         } else {
             for (int v = 0; v < vectors; ++v) {
                 const Vector<float> sum = gates.sum(v);
-                store(h + v * kWidth,
-                      network.cell == Cell::tanh_rnn ? simple_cell<true>(sum) : simple_cell<false>(sum));
+                for_simple(network.cell, [&](auto cell) __attribute__((always_inline)) {
+                    store(h + v * kWidth, simple_cell<cell.value>(sum));
+                });
             }
         }
     }

@@ -85,9 +85,9 @@ ELMAN_INLINE void finish_gru(const LayerStep& step, const Sums<3>& sums, int row
     step.write(row, unit, gru_step(sums.gate(0), sums.gate(1), sums.seen(2), h_n, before));
 }
 
-template <bool kTanh, int V>
+template <Cell kCell, int V>
 ELMAN_INLINE void finish_simple(const LayerStep& step, const Sums<V>& sums, int row, Index unit) {
-    for (int v = 0; v < V; ++v) step.write(row, unit + v * kWidth, simple_cell<kTanh>(sums.gate(v)));
+    for (int v = 0; v < V; ++v) step.write(row, unit + v * kWidth, simple_cell<kCell>(sums.gate(v)));
 }
 
 template <int V>
@@ -95,8 +95,9 @@ void finish_simple_panel(const LayerStep& step, const StreamScratch& scratch, In
                          Index column) {
     for (int r = 0; r < rows; ++r) {
         const Sums<V> sums(step, scratch, place, first + r, r, column);
-        if (step.network.cell == Cell::tanh_rnn) finish_simple<true, V>(step, sums, first + r, column);
-        else finish_simple<false, V>(step, sums, first + r, column);
+        for_simple(step.network.cell, [&](auto cell) __attribute__((always_inline)) {
+            finish_simple<cell.value, V>(step, sums, first + r, column);
+        });
     }
 }
 

@@ -97,8 +97,8 @@ struct ForwardStep {
         switch (layer.cell) {
             case Cell::lstm: return lstm(h, next, first, n, rows);
             case Cell::gru: return gru(h, next, n, rows);
-            case Cell::tanh_rnn: return simple<true>(h, next, n, rows);
-            case Cell::relu_rnn: return simple<false>(h, next, n, rows);
+            default:
+                for_simple(layer.cell, [&](auto cell) { simple<cell.value>(h, next, n, rows); });
         }
     }
 
@@ -220,7 +220,7 @@ struct ForwardStep {
         }
     }
 
-    template <bool kTanh>
+    template <Cell kCell>
     void simple(const T* h, T* next, Index n, int rows) const {
         constexpr int W = kLanes<T>;
         const Index H = layer.hidden;
@@ -232,13 +232,13 @@ struct ForwardStep {
             multiply_panel(vectors, h, H, rows, packed + shape.plain.offset(p), layer.hidden, sums, false, fetch);
             for (int v = 0; v < vectors; ++v) {
                 const Index u = begin + v * W;
-                if (H - u >= W) simple_units<kTanh, true>(next, n, rows, u, v, vectors);
-                else simple_units<kTanh, false>(next, n, rows, u, v, vectors);
+                if (H - u >= W) simple_units<kCell, true>(next, n, rows, u, v, vectors);
+                else simple_units<kCell, false>(next, n, rows, u, v, vectors);
             }
         }
     }
 
-    template <bool kTanh, bool kWhole>
+    template <Cell kCell, bool kWhole>
     void simple_units(T* next, Index n, int rows, Index u, int v, int vectors) const {
         constexpr int W = kLanes<T>;
         const Index H = layer.hidden;
@@ -247,7 +247,7 @@ struct ForwardStep {
         for (int r = 0; r < rows; ++r) {
             T* output = d.output + (n + r) * layer.output_stride + u;
             const Vector<T> sum = load_some(output, units) + bias + load(sums + (r * vectors + v) * W);
-            const auto out = simple_cell<kTanh>(sum);
+            const auto out = simple_cell<kCell>(sum);
             store_some(output, out, units);
             store_some(next + r * H + u, out, units);
         }

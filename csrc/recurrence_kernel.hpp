@@ -10,7 +10,8 @@
 
 namespace elman {
 
-enum class Cell { tanh_rnn, relu_rnn, lstm, gru };
+// The simple network has one of four nonlinearities, and is called by it.
+enum class Cell { tanh_rnn, relu_rnn, logistic_rnn, identity_rnn, lstm, gru };
 
 // One direction of a layer. Everything is row-major; weights are PyTorch's.
 template <class T>

@@ -178,6 +178,10 @@ class StreamBatches:
         """Epochs gone by."""
         return self.epoch + self.position / self.length
 
+    def __len__(self) -> int:
+        """How many windows an epoch has, about: they may be of random length."""
+        return 1 if self.bptt == "full" else -(-self.length // self.steps)
+
     def _window_length(self) -> int:
         if self.bptt == "full":
             return self.length

@@ -19,7 +19,7 @@ from elman.nn.translation import Bridge, TranslationNetwork
 from elman.ragged import Ragged
 from elman.runtime import CompiledTranslator
 from elman.tasks.translate import make_batch
-from elman.train.optimizer import clip, make_optimizer
+from elman.train.optimizer import Optimizer, clip, make_optimizer
 from elman.train.recipe import TrainSettings
 
 PAD, BOS, EOS = 1, 2, 3
@@ -156,7 +156,7 @@ class Elman:
         return partial(learn, loss, optimizer, lambda: clip(settings, parameters))
 
 
-def learn(loss: Callable[[], Tensor], optimizer: torch.optim.Optimizer, clipped: Callable[[], object]) -> float:
+def learn(loss: Callable[[], Tensor], optimizer: Optimizer, clipped: Callable[[], object]) -> float:
     """One step: forward, back, clip, update; the loss."""
     optimizer.zero_grad()
     found = loss()

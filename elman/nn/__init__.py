@@ -19,9 +19,10 @@ from elman.nn.cells import Cell, ChoGRUCell, ElmanCell, GRUCell, LSTMCell
 from elman.nn.crf import CRF, Forbidden, forbidden_transitions
 from elman.nn.decoder import Decoder, DecoderState, Memory
 from elman.nn.dropout import EmbeddingDropout, LockedDropout, drop_weight, locked_dropout
+from elman.nn.embedding import Embedding, OneHot
 from elman.nn.features import CharacterEncoder, WordDropout, WordFeatures
-from elman.nn.initialise import forget_bias_, identity_, initialise, orthogonal_
-from elman.nn.language import LanguageNetwork, OneHot
+from elman.nn.initialise import forget_bias_, gaussian_, identity_, initialise, orthogonal_, uniform_
+from elman.nn.language import LanguageNetwork
 from elman.nn.layers import GRU, LSTM, RNN, convert
 from elman.nn.mutants import MUT1Cell, MUT2Cell, MUT3Cell
 from elman.nn.pooling import POOLINGS, AttentionPooling, LastPooling, MaxPooling, MeanPooling, Pooling
@@ -52,6 +53,7 @@ __all__ = [
     "DecoderState",
     "DotAttention",
     "ElmanCell",
+    "Embedding",
     "EmbeddingDropout",
     "FixedLengthAttention",
     "FixedWindow",
@@ -82,8 +84,10 @@ __all__ = [
     "drop_weight",
     "forbidden_transitions",
     "forget_bias_",
+    "gaussian_",
     "identity_",
     "initialise",
     "locked_dropout",
     "orthogonal_",
+    "uniform_",
 ]

@@ -8,6 +8,7 @@ from torch.nn.functional import dropout
 from torch.nn.utils.rnn import PackedSequence
 
 from elman.nn.dropout import locked_dropout
+from elman.nn.embedding import OneHot
 from elman.nn.features import CharacterEncoder, WordDropout
 from elman.nn.inputs import Inputs
 from elman.nn.pooling import Pooling
@@ -27,7 +28,7 @@ class ClassifierNetwork(nn.Module):
 
     def __init__(
         self,
-        embedding: nn.Embedding,
+        embedding: nn.Embedding | OneHot,
         spelling: CharacterEncoder | None,
         body: Recurrent,
         pooling: Pooling,

@@ -96,7 +96,8 @@ class Decoder(nn.Module):
         fed = {"bahdanau": memory_size, "luong-feeding": output_size}.get(kind, 0)
         self.body = Recurrent(cell, input_size + fed, hidden_size, num_layers, **options)
         seen = memory_size if attention is not None else 0
-        self.to_readout = nn.Linear(hidden_size + seen + (input_size if kind == "bahdanau" else 0), output_size)
+        state = self.body.output_size  # of a projected LSTM less than the hidden size
+        self.to_readout = nn.Linear(state + seen + (input_size if kind == "bahdanau" else 0), output_size)
 
     @property
     def at_once(self) -> bool:

@@ -1,4 +1,8 @@
-"""Initialisations of recurrent weights other than PyTorch's, for cells, layers and `Recurrent` alike."""
+"""Initialisations other than PyTorch's: of recurrent weights, for cells, layers and `Recurrent` alike, or of all.
+
+`orthogonal_`, `identity_` and `forget_bias_` change recurrent weights alone. `gaussian_` and `uniform_` draw every
+weight of what they are given anew: called with a network they cover embeddings and outputs too.
+"""
 
 from collections.abc import Iterator
 
@@ -6,6 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from elman.nn.cells import Cell, LSTMCell
+from elman.nn.embedding import clear_padding
+
+FIRST_STATE = "initial"
+"""What `Recurrent` calls the learned state before the first step, which begins as zeros however weights are drawn."""
 
 
 def _owners(module: nn.Module) -> Iterator[Cell | nn.RNNBase]:
@@ -74,12 +82,52 @@ def forget_bias_(module: nn.Module, value: float = 1.0) -> None:
             bias[forget] = 0
 
 
-INITIALISATIONS = {"uniform": None, "orthogonal": orthogonal_, "identity": identity_}
+@torch.no_grad()
+def gaussian_(module: nn.Module, std: float = 0.01) -> None:
+    """Draw every matrix from N(0, std²) and make every bias zero, as the minimal character model does (Karpathy, 2015).
+
+    >>> layer = nn.Linear(100, 100)
+    >>> gaussian_(layer)
+    >>> bool(layer.weight.std() < 0.011), layer.bias.abs().sum().item()
+    (True, 0.0)
+    """
+    for weight in _all_weights(module):
+        nn.init.normal_(weight, std=std) if weight.dim() > 1 else weight.zero_()
+    clear_padding(module)
+
+
+@torch.no_grad()
+def uniform_(module: nn.Module, bound: float = 0.1) -> None:
+    """Draw every weight from uniform(-bound, bound), biases too (0.1: the smallest model of Zaremba et al., 2014).
+
+    >>> layer = nn.Linear(100, 100)
+    >>> uniform_(layer, 0.5)
+    >>> bool(layer.weight.abs().max() <= 0.5), bool(layer.weight.abs().max() > 0.4)
+    (True, True)
+    """
+    for weight in _all_weights(module):
+        nn.init.uniform_(weight, -bound, bound)
+    clear_padding(module)
+
+
+def _all_weights(module: nn.Module) -> Iterator[Tensor]:
+    return (p for name, p in module.named_parameters() if FIRST_STATE not in name.split("."))
+
+
+INITIALISATIONS = {
+    "uniform": None,
+    "orthogonal": orthogonal_,
+    "identity": identity_,
+    "gaussian": gaussian_,
+    "uniform-0.1": uniform_,
+}
 """By name; "uniform" leaves what PyTorch drew."""
+OF_ALL_WEIGHTS = ("gaussian", "uniform-0.1")
+"""Those that draw every weight of what they are given, not recurrent weights alone."""
 
 
 def initialise(module: nn.Module, how: str = "uniform", *, forget_bias: float | None = None) -> None:
-    """Initialise the recurrent weights in `module` by name, then the forget gates where a bias is given.
+    """Initialise the weights in `module` by name, then the forget gates of its LSTMs where a bias is given.
 
     >>> from elman.nn import Recurrent
     >>> initialise(Recurrent("lstm", 3, 5), "orthogonal", forget_bias=1.0)

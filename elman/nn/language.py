@@ -7,28 +7,12 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from elman.nn.dropout import EmbeddingDropout, LockedDropout
+from elman.nn.embedding import OneHot
 from elman.nn.recurrent import Recurrent
 from elman.nn.softmax import AdaptiveSoftmax, ChunkedSoftmax, SampledSoftmax
 from elman.nn.window import FixedWindow
 
 State = Any  # what a body carries from one window to the next: a tensor, a pair of them, or None for the start
-
-
-class OneHot(nn.Module):
-    """Ids as one-hot vectors, in the place of an embedding."""
-
-    def __init__(self, vocab_size: int) -> None:
-        super().__init__()
-        self.embedding_dim = vocab_size
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """B x T ids to B x T x V vectors with a single one.
-
-        >>> OneHot(3)(torch.tensor([[2, 0]]))
-        tensor([[[0., 0., 1.],
-                 [1., 0., 0.]]])
-        """
-        return nn.functional.one_hot(ids, self.embedding_dim).to(torch.get_default_dtype())
 
 
 class Body(Protocol):
@@ -70,7 +54,7 @@ class LanguageNetwork(nn.Module):
     ) -> tuple[Tensor, State]:
         """What the softmax sees at every step of a window (B x T ids), and the state after it."""
         output, state = cast(Body, self.bodies[tower])(self.embed(ids, labels), state)  # B x T x H
-        return self._finish(self.output_dropout(output)), state
+        return self.finish(self.output_dropout(output)), state
 
     def hidden_of_lines(
         self, ids: Tensor, lengths: Tensor, *, labels: Tensor | None = None, tower: int = 0
@@ -83,7 +67,7 @@ class LanguageNetwork(nn.Module):
         else:  # a window has nothing to carry, so it may run over the padding
             output = pack_padded_sequence(body(embedded, None)[0], lengths, batch_first=True, enforce_sorted=False)
         rows = nn.functional.dropout(output.data, self.output_dropout.p, self.training)  # N x H
-        return self._finish(rows), output
+        return self.finish(rows), output
 
     def select(self, state: State, rows: Tensor) -> State:
         """The state of some rows of the batch."""
@@ -113,7 +97,8 @@ class LanguageNetwork(nn.Module):
             vectors = torch.cat([vectors, label], dim=-1)
         return cast(Tensor, self.input_dropout(vectors))
 
-    def _finish(self, output: Tensor) -> Tensor:
+    def finish(self, output: Tensor) -> Tensor:
+        """What the softmax sees of a body's output."""
         return cast(Tensor, self.to_softmax(output)) if self.to_softmax is not None else output
 
 

@@ -16,6 +16,9 @@ from elman.nn.dropout import check_probability
 from elman.nn.fast.backends import LayerTrace, check_backend, run, trace
 from elman.nn.steps import Hidden
 
+OWN_NONLINEARITIES = ("logistic", "identity")
+"""Those of the simple network that PyTorch's layer has not."""
+
 
 class _DropIn(nn.RNNBase):
     """What the three layers add to PyTorch's."""
@@ -52,15 +55,28 @@ class RNN(_DropIn, nn.RNN):  # type: ignore[misc]
 
         h_t = f(W_ih x_t + b_ih + W_hh h_t-1 + b_hh)
 
-    with f = tanh or relu. The input of each layer but the first is h_t of the layer below. With two directions the
-    second reads from the last step to the first with weights of its own, and the output is both side by side.
+    with f = tanh or relu, or, which PyTorch has not, logistic or identity. The input of each layer but the first is
+    h_t of the layer below. With two directions the second reads from the last step to the first with weights of its
+    own, and the output is both side by side.
 
     >>> import torch
     >>> layer = RNN(3, 5, num_layers=2, nonlinearity="relu")
     >>> output, h = layer(torch.zeros(7, 2, 3))
     >>> output.shape, h.shape
     (torch.Size([7, 2, 5]), torch.Size([2, 2, 5]))
+    >>> RNN(3, 5, nonlinearity="logistic").mode
+    'RNN_LOGISTIC'
     """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        asked = args[3] if len(args) > 3 else kwargs.get("nonlinearity")
+        if asked not in OWN_NONLINEARITIES:
+            super().__init__(*args, **kwargs)
+            return
+        if kwargs.get("backend") == "torch":
+            raise ValueError(f"PyTorch's kernels do not know the nonlinearity {asked!r}: leave backend out")
+        super().__init__(*args[:3], *args[4:], **{**kwargs, "nonlinearity": "tanh"})
+        self.nonlinearity, self.mode = asked, f"RNN_{asked.upper()}"
 
 
 class LSTM(_DropIn, nn.LSTM):  # type: ignore[misc]
@@ -132,6 +148,8 @@ def convert(module: Module, to: Literal["elman", "torch"] = "elman") -> Module:
         if to == "torch" and layer.training and getattr(layer, "weight_dropout", 0.0):
             which = f"the layer {name!r}" if name else "the layer"
             raise ValueError(f"{which} drops weights while training, which PyTorch's does not: call eval() first")
+        if to == "torch" and getattr(layer, "nonlinearity", "tanh") in OWN_NONLINEARITIES:
+            raise ValueError(f"PyTorch's layer has no nonlinearity {layer.nonlinearity!r}: keep Elman's")
     for _, layer in found:
         new = classes[_own_class(layer)]
         if parametrize.is_parametrized(layer):  # its class is its own, made by PyTorch, with the weights as properties

@@ -30,21 +30,21 @@ class Pooling(nn.Module):
 
 
 class LastPooling(Pooling):
-    """The final hidden state of the last layer, both directions side by side.
+    """The final hidden state of the last layer, its directions merged as the layers merge theirs.
 
-        s = [→h_T; ←h_1]
+        s = [→h_T; ←h_1]    or their mean
 
     with →h of the direction that reads from the first step to the last, ←h of the other.
     """
 
     def __init__(self, body: Recurrent) -> None:
         super().__init__(body)
-        self.directions = body.directions
-        self.output_size = body.state_sizes[0] * body.directions
+        self.directions, self.merge = body.directions, body.merge
 
     def forward(self, output: PackedSequence, state: Hidden) -> Tensor:
         h = as_state(state)[0]  # L*D x B x H
-        return h[-self.directions :].transpose(0, 1).flatten(1)  # B x D*H
+        last = h[-self.directions :]  # D x B x H
+        return last.mean(dim=0) if self.merge == "mean" else last.transpose(0, 1).flatten(1)  # B x D*H
 
 
 class MeanPooling(Pooling):

@@ -9,6 +9,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from elman.nn.crf import CRF
 from elman.nn.dropout import locked_dropout
+from elman.nn.embedding import OneHot
 from elman.nn.features import CharacterEncoder, WordDropout, WordFeatures
 from elman.nn.inputs import Inputs
 from elman.nn.recurrent import Recurrent
@@ -23,7 +24,7 @@ class TagNetwork(nn.Module):
 
     def __init__(
         self,
-        words: nn.Embedding | None,
+        words: nn.Embedding | OneHot | None,
         word_dropout: WordDropout,
         characters: CharacterEncoder | None,
         features: WordFeatures | None,
@@ -75,7 +76,7 @@ class TagNetwork(nn.Module):
 
     def set_vectors(self, rows: Tensor, vectors: Tensor, *, freeze: bool = False) -> None:
         """Begin with pre-trained vectors for some rows of the word embedding; with `freeze` they stay so."""
-        assert self.words is not None
+        assert isinstance(self.words, nn.Embedding)
         weight = self.words.weight
         with torch.no_grad():
             weight[rows] = vectors

@@ -8,8 +8,10 @@ from torch.nn.functional import dropout
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from elman.nn.decoder import Decoder, DecoderState, Memory
+from elman.nn.embedding import OneHot
 from elman.nn.fast.unrolled import UnrolledDecoder
-from elman.nn.recurrent import Recurrent
+from elman.nn.forcing import Forcing, SelfFeeding
+from elman.nn.recurrent import Merge, Recurrent
 from elman.nn.softmax import ChunkedSoftmax
 from elman.nn.steps import as_state, padded
 
@@ -23,8 +25,9 @@ class Bridge(nn.Module):
         linear    s_0 = tanh(W [→h_S; ←h_1] + b)
         zero      s_0 = 0
 
-    with →h_S and ←h_1 the last states of the two directions, of which there may be one only; an LSTM's c alike. A
-    decoder with more layers than the encoder gets the topmost state for the others.
+    with →h_S and ←h_1 the last states of the two directions, of which there may be one only; an LSTM's c alike. With
+    `merge` "mean" their mean takes the place of both. A decoder with more layers than the encoder gets the topmost
+    state for the others.
 
     >>> bridge = Bridge("linear", layers=2, directions=2, state_sizes=(3,), decoder_layers=1, decoder_sizes=(5,))
     >>> bridge((torch.zeros(4, 7, 3),))[0].shape
@@ -40,11 +43,12 @@ class Bridge(nn.Module):
         state_sizes: tuple[int, ...],
         decoder_layers: int,
         decoder_sizes: tuple[int, ...],
+        merge: Merge = "concat",
     ) -> None:
         super().__init__()
-        self.kind, self.directions, self.decoder_sizes = kind, directions, decoder_sizes
+        self.kind, self.directions, self.decoder_sizes, self.merge = kind, directions, decoder_sizes, merge
         self.sources = [min(layer, layers - 1) for layer in range(decoder_layers)]
-        sizes = tuple(size * directions for size in state_sizes)
+        sizes = tuple(size * (directions if merge == "concat" else 1) for size in state_sizes)
         if kind == "copy" and sizes != decoder_sizes:
             raise ValueError(f"states of {sizes} cannot be copied to a decoder with states of {decoder_sizes}")
         self.maps = nn.ModuleList(
@@ -59,7 +63,8 @@ class Bridge(nn.Module):
             return tuple(final[0].new_zeros(len(self.sources), batch, size) for size in self.decoder_sizes)
         parts = []
         for number, part in enumerate(final):
-            both = part.view(-1, self.directions, *part.shape[1:]).transpose(1, 2).flatten(2)  # L x B x D*H
+            both = part.view(-1, self.directions, *part.shape[1:])  # L x D x B x H
+            both = both.mean(dim=1) if self.merge == "mean" else both.transpose(1, 2).flatten(2)  # L x B x D*H
             rows = [both[layer] for layer in self.sources]
             if self.kind == "linear":
                 pairs = zip(self.maps, rows, strict=True)
@@ -80,8 +85,8 @@ class TranslationNetwork(nn.Module):
 
     def __init__(
         self,
-        source: nn.Embedding,
-        target: nn.Embedding,
+        source: nn.Embedding | OneHot,
+        target: nn.Embedding | OneHot,
         encoder: Recurrent,
         bridge: Bridge,
         decoder: Decoder,
@@ -110,45 +115,63 @@ class TranslationNetwork(nn.Module):
             own = self.decoder.attention.keys(output.data)  # N x K: not of the padding
             keys = states if own is output.data else padded(output._replace(data=own), source.shape[1])  # B x S x K
         padding = torch.arange(source.shape[1], device=source.device) >= lengths.to(source.device).unsqueeze(1)
-        return Memory(states, keys, padding), self.bridge(as_state(final))
+        return Memory(states, keys, padding), self._begin(as_state(final))
+
+    def _begin(self, final: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """The decoder's first state: what the bridge makes of the encoder's last, or one of its own that is learned."""
+        own, batch = self.decoder.body.initial, final[0].shape[1]
+        return tuple(part.expand(-1, batch, -1).contiguous() for part in own) if len(own) else self.bridge(final)
 
     # Learning
 
     def readouts(
-        self, source: Tensor, lengths: Tensor, inputs: Tensor, batch_sizes: Tensor, forcing: float = 1.0
+        self,
+        source: Tensor,
+        lengths: Tensor,
+        inputs: Tensor,
+        batch_sizes: Tensor,
+        forcing: float = 1.0,
+        feeding: SelfFeeding | None = None,
     ) -> Tensor:
         """What the softmax sees at each step of known targets (N x O).
 
         `inputs` are the tokens before those to be said (N, packed by `batch_sizes`, the longest target first, in the
         order of the sources). With `forcing` below 1, each is in that share of cases what stands there, else what the
-        network itself would have said (scheduled sampling: Bengio et al. 2015).
+        network itself would have said (scheduled sampling: Bengio et al. 2015); `feeding` says otherwise how that is
+        decided, and afterwards which of the steps count.
         """
         memory, hidden = self.encode(source, lengths)
-        if self.decoder.at_once and forcing == 1:
+        if self.decoder.at_once and forcing == 1 and feeding is None:
             embedded = PackedSequence(self._embed(self.target, inputs), batch_sizes)
             readouts = self.decoder.all_steps(embedded, hidden, memory)
         else:
-            readouts = self._step_by_step(memory, hidden, inputs, batch_sizes, forcing)
+            readouts = self._step_by_step(memory, hidden, inputs, batch_sizes, forcing, feeding)
         return dropout(readouts, self.output_dropout, self.training)
 
     def _step_by_step(
-        self, memory: Memory, hidden: tuple[Tensor, ...], inputs: Tensor, batch_sizes: Tensor, forcing: float
+        self,
+        memory: Memory,
+        hidden: tuple[Tensor, ...],
+        inputs: Tensor,
+        batch_sizes: Tensor,
+        forcing: float,
+        feeding: SelfFeeding | None = None,
     ) -> Tensor:
         """The readouts of all steps (N x O), computed one step after the other."""
         decoder = UnrolledDecoder(self.decoder, hidden, memory)
-        if forcing == 1:
+        if forcing == 1 and feeding is None:
             return decoder.all_steps(PackedSequence(self._embed(self.target, inputs), batch_sizes))
+        feeding = feeding or SelfFeeding(Forcing(forcing), len(memory))
         readouts: list[Tensor] = []
         for ids in torch.split(inputs, batch_sizes.tolist()):
-            fed = self._forced(ids, readouts[-1][: len(ids)], forcing) if readouts else ids
-            readouts.append(decoder.step(self._embed(self.target, fed)))
+            own = self._said(readouts[-1][: len(ids)]) if readouts else None
+            readouts.append(decoder.step(self._embed(self.target, feeding(ids, own))))
         return torch.cat(readouts)
 
     @torch.no_grad()
-    def _forced(self, ids: Tensor, before: Tensor, forcing: float) -> Tensor:
-        """The right tokens, some of them replaced by what the readouts before them say."""
-        own = self.softmax.logits(before).argmax(dim=1)
-        return torch.where(torch.rand_like(ids, dtype=torch.float) < forcing, ids, own)
+    def _said(self, readouts: Tensor) -> Tensor:
+        """The token that the network would say after each readout (R)."""
+        return self.softmax.logits(readouts).argmax(dim=1)
 
     def attended(self, source: Tensor, lengths: Tensor, inputs: Tensor, batch_sizes: Tensor) -> Tensor:
         """The attention weights of each step of known targets (B x T x S); the arguments are those of `readouts`."""
@@ -173,7 +196,7 @@ class TranslationNetwork(nn.Module):
         readout, state = self.decoder.step(self._embed(self.target, ids), state, memory, weights)
         return self.softmax.logits(readout), state
 
-    def _embed(self, embedding: nn.Embedding, ids: Tensor) -> Tensor:
+    def _embed(self, embedding: nn.Module, ids: Tensor) -> Tensor:
         if self.training and self.token_dropout:
             ids = ids.masked_fill(torch.rand_like(ids, dtype=torch.float) < self.token_dropout, self.unk_id)
         return dropout(embedding(ids), self.input_dropout, self.training)

@@ -14,6 +14,7 @@ from elman.errors import UserError
 from elman.runtime.arguments import Threaded, whole_numbers
 from elman.runtime.layers import Layers
 from elman.runtime.quantise import Arrays
+from elman.runtime.stacked import Head, StackedEncoder
 from elman.runtime.weights import Float, Shapes, Weights, arrays_of, type_refusal
 
 if TYPE_CHECKING:
@@ -32,28 +33,33 @@ def encoder_refusal(layers: "Layers | Recurrent", arrays: Arrays | None = None) 
     """Why the encoder cannot run these layers, in one sentence; None if it can.
 
     >>> encoder_refusal(Layers("body", "gru-cho", 3, 5)) or "it can"
-    "the engine runs rnn (tanh, relu), lstm and gru, and this network's cell is gru-cho"
+    "the engine runs rnn, lstm and gru, and this network's cell is gru-cho"
     """
     if not isinstance(layers, Layers):
         arrays, layers = arrays_of(layers), Layers.of(layers, "")
     if (reason := layers.refusal()) is not None:
         return reason
-    if layers.proj_size:
-        return "the encoder runs layers without a projection, and this network has one"
-    if layers.bidirectional and layers.merge != "concat":
-        return "the encoder has both directions side by side, and this network takes their mean"
-    if layers.learned_state:
-        return "the encoder begins with a state of zeros, and this network has learned one"
     return type_refusal(arrays or {})
+
+
+def is_packed(layers: Layers) -> bool:
+    """Whether the weights of these layers are packed once for the encoder's own kernels, which know less than others.
+
+    >>> is_packed(Layers("body", "lstm", 3, 5)), is_packed(Layers("body", "lstm", 3, 5, proj_size=2))
+    (True, False)
+    """
+    mean = layers.bidirectional and layers.merge == "mean"
+    return not (layers.proj_size or mean or layers.learned_state)
 
 
 class Encoder(Threaded):
     """Layers whose weights were packed once and never change; several threads of a program may use them at once.
 
-    It reads vectors, or the ids of the `embedding` of that name, and answers for every step; with a `pooling` (last,
-    mean, max or attention, whose weights have `pooling_name`) for every text. With the `output` layer of that name the
-    answers are what it makes of them, else they are the states themselves. `threads` is how many it uses at most (None:
-    as many as `kernels.threads()` says); a short text is quickest on one.
+    It reads vectors, or the ids of the `embedding` of that name, or with `one_hot` ids in the place of one-hot vectors,
+    and answers for every step; with a `pooling` (last, mean, max or attention, whose weights have `pooling_name`) for
+    every text. With the `output` layer of that name the answers are what it makes of them, else they are the states
+    themselves. `threads` is how many it uses at most (None: as many as `kernels.threads()` says); a short text is
+    quickest on one.
 
     >>> layers = Layers("body", "gru", 3, 5, bidirectional=True)
     >>> shapes = {**layers.shapes(), "output.weight": (4, 10), "output.bias": (4,)}
@@ -69,6 +75,7 @@ class Encoder(Threaded):
         arrays: Arrays,
         *,
         embedding: str | None = None,
+        one_hot: bool = False,
         pooling: str | None = None,
         pooling_name: str = POOLING,
         output: str | None = None,
@@ -77,13 +84,21 @@ class Encoder(Threaded):
         if (reason := encoder_refusal(layers)) is not None:
             raise UserError(reason)
         super().__init__(threads)
+        self._inputs = layers.input_size
         tops = {"attention": pooling_name if pooling == "attention" else None, "output": output}
         weights = Weights(arrays, {**layers.shapes(), **_shapes(layers, arrays, embedding, tops)})
+        ids = layers.input_size if one_hot else 0
         vectors = None if embedding is None else weights.numbers(f"{embedding}.weight")
-        folded = vectors is not None and _folds(layers, vectors)
-        self._vectors = None if folded else vectors
+        if vectors is not None:
+            ids = len(vectors)
+        folded = ids > 0 and is_packed(layers) and _folds(layers, ids, one_hot)
+        self._vectors, self._one_hot = None if folded else vectors, one_hot and not folded
+        self._stacked: StackedEncoder | None = None
+        if not is_packed(layers):
+            self._stacked = StackedEncoder(layers, weights, Head(pooling, **tops))
+            return
         description = {
-            **_layers(layers, weights, vectors if folded else None),
+            **_layers(layers, weights, vectors, ids if folded else 0),
             **_pooling(weights, pooling, tops["attention"]),
             **_output(weights, output),
         }
@@ -126,11 +141,14 @@ class Encoder(Threaded):
         """
         many = whole_numbers(lengths, "the lengths")
         try:
-            if self._native.ids:
+            if self._stacked is None and self._native.ids:
                 ids = whole_numbers(inputs, "the ids")
                 return cast(Float, self._native.read_ids(ids, many, self.threads))
             read = inputs if self._vectors is None else looked_up(self._vectors, inputs)
-            return cast(Float, self._native.read_vectors(np.ascontiguousarray(read, np.float32), many, self.threads))
+            read = np.ascontiguousarray(one_hot(self._inputs, inputs) if self._one_hot else read, np.float32)
+            if self._stacked is not None:
+                return self._stacked(read, many, self.threads)
+            return cast(Float, self._native.read_vectors(read, many, self.threads))
         except (ValueError, TypeError) as error:
             raise UserError(str(error)) from None
 
@@ -155,7 +173,7 @@ class CompiledCharacters:
         return self.encoder(spelled[inside], lengths)
 
 
-def looked_up(vectors: Float, ids: NDArray[Any]) -> Float:
+def looked_up(vectors: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
     """The vectors of ids; UserError where one has none.
 
     >>> looked_up(np.eye(2, dtype=np.float32), np.array([1])).tolist()
@@ -165,6 +183,18 @@ def looked_up(vectors: Float, ids: NDArray[Any]) -> Float:
     if ids.size and not (ids.min() >= 0 and ids.max() < len(vectors)):
         raise UserError(f"the ids must lie in 0 to {len(vectors) - 1}, and go from {ids.min()} to {ids.max()}")
     return vectors.take(ids, axis=0)
+
+
+def one_hot(size: int, ids: NDArray[Any]) -> Float:
+    """A vector with a single one for each id; UserError where an id is beyond `size`.
+
+    >>> one_hot(3, np.array([2, 0])).tolist()
+    [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+    """
+    places = looked_up(np.arange(size), ids)  # which are the ids themselves, checked
+    vectors = np.zeros((len(places), size), np.float32)
+    vectors[np.arange(len(places)), places] = 1
+    return vectors
 
 
 def _shapes(layers: Layers, arrays: Arrays, embedding: str | None, tops: dict[str, str | None]) -> Shapes:
@@ -185,28 +215,32 @@ def _rows(arrays: Arrays, name: str) -> int:
     return len(arrays[name]) if name in arrays and arrays[name].ndim else 0
 
 
-def _folds(layers: Layers, vectors: Float) -> bool:
-    """Whether ids are looked up in a table of the first layer's products: it is small, and all that is seen."""
+def _folds(layers: Layers, ids: int, one_hot: bool) -> bool:
+    """Whether ids are looked up in a table of the first layer's products: it is small, and all that is seen.
+
+    The table of one-hot vectors is the matrix itself, transposed.
+    """
     added = layers.connections == "residual" and layers.input_size == layers.output_size
-    bytes_ = 4 * layers.gates * layers.directions * len(vectors)
-    return not added and layers.connections != "dense" and bytes_ <= TABLE_BYTES
+    bytes_ = 4 * layers.gates * layers.directions * ids
+    return not added and layers.connections != "dense" and (one_hot or bytes_ <= TABLE_BYTES)
 
 
-def _layers(layers: Layers, weights: Weights, vectors: Float | None) -> dict[str, Any]:
-    """Sizes, and both directions of each layer; the first with its table where `vectors` are given."""
+def _layers(layers: Layers, weights: Weights, vectors: Float | None, ids: int) -> dict[str, Any]:
+    """Sizes, and both directions of each layer; the first with a table of so many `ids`, with vectors or one-hot."""
     parts = []
     for depth in range(layers.num_layers):
         for side in range(layers.directions):
             part = layers.packed(weights, depth, side == 1)
-            if depth == 0 and vectors is not None:
+            if depth == 0 and ids:
                 weight = weights.numbers(layers.names(depth, side == 1)["weight_ih"])
-                part |= {"input": None, "table": vectors @ weight.T + part["bias"]}
+                table = (weight.T if vectors is None else vectors @ weight.T) + part["bias"]  # V x G*H
+                part |= {"input": None, "table": np.ascontiguousarray(table)}
             parts.append(part)
     return {
         **layers.description(),
         "directions": layers.directions,
-        "inputs": layers.input_size if vectors is None else 0,
-        "ids": 0 if vectors is None else len(vectors),
+        "inputs": 0 if ids else layers.input_size,
+        "ids": ids,
         "parts": parts,
     }
 

@@ -45,7 +45,7 @@ class LanguageParts:
         """The description of a network of PyTorch's; UserError where there is none."""
         from torch import nn
 
-        from elman.nn.language import OneHot
+        from elman.nn.embedding import OneHot
         from elman.nn.recurrent import Recurrent
         from elman.nn.softmax import ChunkedSoftmax, SampledSoftmax
 

@@ -13,15 +13,13 @@ if TYPE_CHECKING:
     from elman.nn.recurrent import Recurrent
 
 MODES = {
-    ("rnn", "tanh"): "RNN_TANH",
-    ("rnn", "relu"): "RNN_RELU",
-    ("elman", "tanh"): "RNN_TANH",
-    ("elman", "relu"): "RNN_RELU",
+    **{(cell, f): f"RNN_{f.upper()}" for cell in ("rnn", "elman") for f in ("tanh", "relu", "logistic", "identity")},
     ("lstm", "tanh"): "LSTM",
     ("gru", "tanh"): "GRU",
 }
 """What the kernels call a cell and its nonlinearity."""
-GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
+GATES = {"LSTM": 4, "GRU": 3}
+"""How many matrices a weight has; one where it is not said."""
 GRAIN = 2**18
 """So many products of two numbers are worth another thread."""
 
@@ -34,7 +32,7 @@ class Layers:
     >>> layers.output_size, layers.state_sizes, layers.shapes()["body.layers.1.weight_ih_l0_reverse"]
     (10, (5, 5), (20, 10))
     >>> Layers("body", "mut1", 3, 5).refusal() or "the kernels run it"
-    "the engine runs rnn (tanh, relu), lstm and gru, and this network's cell is mut1"
+    "the engine runs rnn, lstm and gru, and this network's cell is mut1"
     """
 
     name: str
@@ -60,7 +58,7 @@ class Layers:
         if isinstance(first, nn.RNNBase):
             cell, nonlinearity = next(pair for pair, mode in MODES.items() if mode == first.mode)
         elif cell in ("rnn", "elman"):
-            cell, nonlinearity = "rnn", "logistic"
+            cell, nonlinearity = "rnn", first.cells[0].nonlinearity
         return cls(
             name,
             cell,
@@ -73,7 +71,7 @@ class Layers:
             body.connections,
             body.state_sizes[0] if body.state_sizes[0] != body.hidden_size else 0,
             len(body.initial) > 0,
-            getattr(first, "bias", True) is not False,
+            (first if isinstance(first, nn.RNNBase) else first.cells[0]).bias is not False,
         )
 
     @property
@@ -101,15 +99,14 @@ class Layers:
     @property
     def gates(self) -> int:
         """How many rows the weights of a layer have: all its gates."""
-        return GATES[self.mode or "LSTM"] * self.hidden_size
+        return GATES.get(self.mode or "LSTM", 1) * self.hidden_size
 
     def refusal(self) -> str | None:
         """Why the kernels do not run these layers, in one sentence; None if they do."""
         if not kernels.available():
             return f"the compiled kernels are not installed ({kernels.missing})"
         if self.mode is None:
-            cell = f"{self.nonlinearity} rnn" if self.cell in ("rnn", "elman") else self.cell
-            return f"the engine runs rnn (tanh, relu), lstm and gru, and this network's cell is {cell}"
+            return f"the engine runs rnn, lstm and gru, and this network's cell is {self.cell}"
         return None
 
     def input_size_of(self, depth: int) -> int:
@@ -122,6 +119,8 @@ class Layers:
         """The names of a layer's weights in one direction, by those of csrc/recurrence_kernel.hpp."""
         prefix, suffix = self._inside(f"layers.{depth}"), "_reverse" if reverse else ""
         kinds = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] if self.bias else [])]
+        if self.mode == "RNN_LOGISTIC":  # which `Recurrent` runs by its equation
+            return {kind: f"{prefix}.cells.{int(reverse)}.{kind}" for kind in kinds}
         return {kind: f"{prefix}.{kind}_l0{suffix}" for kind in (*kinds, *(["weight_hr"] if self.proj_size else []))}
 
     def shapes(self) -> Shapes:
@@ -198,14 +197,18 @@ class Stack:
         ]
         self._initial = layers.initial(weights)
 
-    def __call__(self, inputs: Float, batch_sizes: Ints) -> tuple[Float, tuple[Float, ...]]:
-        """Packed vectors (N x I) to the last layer's outputs (N x D*H), and all final states (each L*D x B x H)."""
+    def __call__(self, inputs: Float, batch_sizes: Ints, threads: int | None = None) -> tuple[Float, tuple[Float, ...]]:
+        """Packed vectors (N x I) to the last layer's outputs (N x D*H), and all final states (each L*D x B x H).
+
+        `threads` is how many it uses at most; None for as many as `kernels.threads()` says.
+        """
+        most = threads or kernels.threads()
         layers, below, finals = self.layers, inputs, []
         output = inputs
         for depth in range(layers.num_layers):
             if depth > 0:
                 below = np.concatenate((below, output), axis=1) if layers.connections == "dense" else output
-            output, final = self._run(depth, np.require(below, np.float32, ["C", "W"]), batch_sizes)
+            output, final = self._run(depth, np.require(below, np.float32, ["C", "W"]), batch_sizes, most)
             if layers.bidirectional and layers.merge == "mean":
                 output = output.reshape(len(output), 2, -1).mean(axis=1)
             if layers.connections == "residual" and output.shape == below.shape:
@@ -213,7 +216,7 @@ class Stack:
             finals.append(final)
         return output, tuple(np.concatenate(parts) for parts in zip(*finals, strict=True))
 
-    def _run(self, depth: int, inputs: Float, batch_sizes: Ints) -> tuple[Float, tuple[Float, ...]]:
+    def _run(self, depth: int, inputs: Float, batch_sizes: Ints, most: int) -> tuple[Float, tuple[Float, ...]]:
         layers, rows, D = self.layers, len(inputs), self.layers.directions
         sizes = layers.state_sizes
         states = {name: _room(D, int(batch_sizes[0]), size) for name, size in zip("hc", sizes, strict=False)}
@@ -226,7 +229,7 @@ class Stack:
         if layers.gates > layers.hidden_size:
             calls = [{"gates": _room(rows, layers.gates), **call} for call in calls]
         products = rows * D * layers.hidden_size * (inputs.shape[1] + sizes[0])
-        numbers = (inputs.shape[1], layers.hidden_size, sizes[0], min(kernels.threads(), 1 + products // GRAIN))
+        numbers = (inputs.shape[1], layers.hidden_size, sizes[0], min(most, 1 + products // GRAIN))
         kernels.native.recurrence(False, layers.mode, *numbers, batch_sizes.tolist(), output, states, calls)
         return output, final
 

@@ -73,6 +73,25 @@ def quantised(arrays: Arrays) -> bool:
     return any(name.endswith(SCALE) for name in arrays)
 
 
+def with_max_norm(
+    arrays: Arrays, names: Collection[str], most: float, norm_type: float = 2.0
+) -> dict[str, NDArray[Any]]:
+    """The weights, the rows of the named matrices shortened to a norm of `most`; of integers the scales are.
+
+    >>> with_max_norm({"weight": np.array([[3.0, 4.0], [0.3, 0.4]], np.float32)}, ["weight"], 1.0)["weight"].round(3)
+    array([[0.6, 0.8],
+           [0.3, 0.4]], dtype=float32)
+    """
+    found = dict(arrays)
+    for name in names:
+        rows = dequantise({key: arrays[key] for key in (name, name + SCALE) if key in arrays})[name]  # V x E
+        norms = np.linalg.norm(rows, ord=norm_type, axis=1)
+        factor = np.where(norms > most, most / (norms + 1e-7), 1).astype(np.float32)  # as PyTorch does
+        scaled = name + SCALE if name + SCALE in arrays else name
+        found[scaled] = arrays[scaled] * (factor if arrays[scaled].ndim == 1 else factor[:, None])
+    return found
+
+
 def numbers(weight: "Tensor | NDArray[Any]") -> NDArray[Any]:
     """A tensor of PyTorch's, or an array, as a NumPy array."""
     return np.asarray(weight.detach().cpu() if hasattr(weight, "detach") else weight)

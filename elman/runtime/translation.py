@@ -36,7 +36,7 @@ class TranslationParts:
     `kind` is that of the decoder: plain, bahdanau, luong, luong-feeding; `attention` a name of
     `elman.nn.attention.ATTENTIONS`, None for a plain one, with `attention_size` (the size of additive attention, the
     rank of reduced-rank, the places of location-based and fixed-length attention); `bridge` copy, linear or zero. With
-    `shared` both sides have one embedding; with `tied` the softmax has the target's.
+    `shared` both sides have one embedding; with `tied` the softmax has the target's. An `embedding` of 0 is one-hot.
 
     >>> encoder = Layers("encoder", "gru", 6, 4, bidirectional=True)
     >>> parts = TranslationParts(encoder, Layers("decoder.body", "gru", 6, 8), "luong", "dot", "copy", 30, 40, 6, 8)
@@ -62,6 +62,7 @@ class TranslationParts:
     def of(cls, network: "TranslationNetwork") -> "TranslationParts":
         """The description of a network of PyTorch's; UserError where there is none."""
         from elman.nn.attention import ATTENTIONS
+        from elman.nn.embedding import OneHot
 
         decoder, attention = network.decoder, cast(Any, network.decoder.attention)
         names = {kind: name for name, kind in ATTENTIONS.items()}
@@ -77,11 +78,11 @@ class TranslationParts:
             network.bridge.kind,
             network.source.num_embeddings,
             network.target.num_embeddings,
-            network.target.embedding_dim,
+            0 if isinstance(network.target, OneHot) else network.target.embedding_dim,
             decoder.output_size,
             getattr(attention, sized).out_features if sized else 0,
             network.source is network.target,
-            network.softmax.weight is network.target.weight,
+            network.softmax.weight is getattr(network.target, "weight", None),
             network.softmax.bias is not None,
         )
 
@@ -108,6 +109,11 @@ class TranslationParts:
         return self.decoder.output_size if self.attention == "general" else self.memory_size
 
     @property
+    def token_size(self) -> int:
+        """The size of a target token's vector."""
+        return self.embedding or self.target_vocabulary
+
+    @property
     def target(self) -> str:
         """The name of the target's embedding."""
         return "source.weight" if self.shared else "target.weight"
@@ -126,9 +132,9 @@ class TranslationParts:
 
     def shapes(self) -> Shapes:
         """The shape of every weight by its name."""
-        V, E, R = self.target_vocabulary, self.embedding, self.readout
+        V, E, R = self.target_vocabulary, self.token_size, self.readout
         seen = self.decoder.output_size + self.memory_size + (E if self.attends_before else 0)
-        found: Shapes = {"source.weight": (self.source_vocabulary, E), self.target: (V, E)}
+        found: Shapes = {"source.weight": (self.source_vocabulary, E), self.target: (V, E)} if self.embedding else {}
         found |= {**self.encoder.shapes(), **self._bridge_shapes(), **self._attention_shapes(), **self.decoder.shapes()}
         found |= {"decoder.to_readout.weight": (R, seen), "decoder.to_readout.bias": (R,)}
         found |= {} if self.tied else {"softmax.weight": (V, R)}
@@ -139,11 +145,12 @@ class TranslationParts:
         for depth in range(self.decoder.num_layers if self.bridge == "linear" else 0):
             for part, (size, goal) in enumerate(zip(self.encoder.state_sizes, self.decoder.state_sizes, strict=True)):
                 name = f"bridge.maps.{depth}.{part}"
-                found |= {f"{name}.weight": (goal, size * self.encoder.directions), f"{name}.bias": (goal,)}
+                both = size * (1 if self.encoder.merge == "mean" else self.encoder.directions)
+                found |= {f"{name}.weight": (goal, both), f"{name}.bias": (goal,)}
         return found
 
     def _attention_shapes(self) -> Shapes:
-        Q, M, K = self.decoder.output_size + (self.embedding if self.sees_token else 0), self.memory_size, self.key_size
+        Q, M, K = self.decoder.output_size + self.sees_token * self.token_size, self.memory_size, self.key_size
         own: dict[str, Shapes] = {
             "general": {"W.weight": (Q, M)},
             "reduced-rank": {"U.weight": (K, Q), "V.weight": (K, M)},
@@ -165,16 +172,16 @@ class TranslationParts:
             "vocabulary": self.target_vocabulary,
             "output": layers.output_size,
             "labels": 0,
-            "token_size": self.embedding,
+            "token_size": self.token_size,
             "label_size": 0,
             "label_vectors": None,
             "fed_size": self.readout if feeds else memory if before else 0,
-            "tokens": weights.matrix(self.target),
+            "tokens": weights.matrix(self.target) if self.embedding else np.eye(self.token_size, dtype=np.float32),
             "layers": [layers.packed(weights, depth) for depth in range(layers.num_layers)],
             "initial": None,
             "bridge": self._readout(weights),
             "bridge_bias": weights.numbers("decoder.to_readout.bias"),
-            "bridge_parts": [*([self.embedding] if before else []), layers.output_size, *([memory] if memory else [])],
+            "bridge_parts": [*([self.token_size] if before else []), layers.output_size, *([memory] if memory else [])],
             "softmax": weights.matrix(self.target if self.tied else "softmax.weight"),
             "softmax_bias": weights.bias("softmax.bias", self.target_vocabulary),
             "attends": ATTENDS[self.kind],

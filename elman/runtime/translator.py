@@ -14,9 +14,10 @@ from elman import kernels
 from elman.errors import UserError
 from elman.ragged import Ints, Ragged
 from elman.runtime.arguments import Threaded, whole_numbers
-from elman.runtime.encoder import looked_up
+from elman.runtime.encoder import looked_up, one_hot
 from elman.runtime.layers import Stack
 from elman.runtime.quantise import Arrays
+from elman.runtime.stacked import product
 from elman.runtime.translation import NAME, TranslationParts
 from elman.runtime.weights import Float, Weights, arrays_of, type_refusal
 
@@ -84,7 +85,8 @@ class CompiledTranslator(Threaded):
         except ValueError as error:
             raise UserError(f"the decoder cannot be packed: {error}") from None
         self.parts = parts
-        self._embedding, self._stack = weights.numbers("source.weight"), Stack(parts.encoder, weights)
+        vectors = weights.numbers("source.weight") if parts.embedding else None
+        self._embedding, self._stack = vectors, Stack(parts.encoder, weights)
         self._bridge, self._keys = _Bridge(parts, weights), _keys(parts, weights)
 
     @classmethod
@@ -101,7 +103,8 @@ class CompiledTranslator(Threaded):
     def read(self, sources: Ragged) -> TranslatorState:
         """The state before the first step of each source (ids, at least one source and one id in each)."""
         packing = sources.packing
-        vectors = looked_up(self._embedding, sources.packed())  # N x E
+        table, ids = self._embedding, sources.packed()
+        vectors = one_hot(self.parts.source_vocabulary, ids) if table is None else looked_up(table, ids)  # N x E
         output, final = self._stack(vectors, packing.batch_sizes)  # N x M
         ranks = np.argsort(packing.order)
         hidden = self._bridge(tuple(part[:, ranks] for part in final))
@@ -204,7 +207,7 @@ class _Bridge:
     """From the encoder's final states, each L*D x B x H, to the decoder's first ones, each L x B x H."""
 
     def __init__(self, parts: TranslationParts, weights: Weights) -> None:
-        self.parts = parts
+        self.parts, self.learned = parts, parts.decoder.initial(weights)
         names = [
             [f"bridge.maps.{depth}.{part}" for part in range(len(parts.decoder.state_sizes))]
             for depth in range(parts.decoder.num_layers if parts.bridge == "linear" else 0)
@@ -218,10 +221,13 @@ class _Bridge:
         encoder, decoder = self.parts.encoder, self.parts.decoder
         batch = final[0].shape[1]
         if self.parts.bridge == "zero":
-            return tuple(np.zeros((decoder.num_layers, batch, size), np.float32) for size in decoder.state_sizes)
+            learned = self.learned or tuple(np.zeros((decoder.num_layers, n), np.float32) for n in decoder.state_sizes)
+            return tuple(np.repeat(part[:, None], batch, axis=1) for part in learned)  # each L x B x H
         found = []
         for number, part in enumerate(final):
             both = part.reshape(-1, encoder.directions, *part.shape[1:]).swapaxes(1, 2)  # L x B x D x H
+            if encoder.merge == "mean":
+                both = both.mean(axis=2)
             both = both.reshape(encoder.num_layers, batch, -1)  # L x B x D*H
             rows = [both[min(depth, encoder.num_layers - 1)] for depth in range(decoder.num_layers)]
             for depth, layer in enumerate(self.maps):
@@ -243,27 +249,3 @@ def _keys(parts: TranslationParts, weights: Weights) -> Callable[[Float], Float]
         return lambda states: product(states, weight)
     bias = weights.numbers(f"{NAME}.U.bias")
     return lambda states: product(states, weight) + bias
-
-
-SMALL = 2**18
-"""So many products of two numbers NumPy's OpenBLAS does on the calling thread."""
-
-
-def product(vectors: Float, weight: Float) -> Float:
-    """vectors (N x K) times weight (K x M), in blocks so small that BLAS does not wake threads of its own.
-
-    Those would go on spinning for a while, on the cores that the kernels need next.
-
-    >>> product(np.ones((1, 2), np.float32), np.ones((2, 3), np.float32)).tolist()
-    [[2.0, 2.0, 2.0]]
-    """
-    if len(vectors) == 1:  # a product of a matrix and a vector has threads much sooner
-        return product(vectors.repeat(2, axis=0), weight)[:1]
-    found = np.empty((len(vectors), weight.shape[1]), np.float32)
-    height = min(len(vectors), 16)
-    width = max(1, SMALL // (height * len(weight)))
-    for row in range(0, len(vectors), height):
-        rows = vectors[row : row + height]
-        for column in range(0, weight.shape[1], width):
-            np.matmul(rows, weight[:, column : column + width], out=found[row : row + height, column : column + width])
-    return found

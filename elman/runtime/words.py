@@ -7,7 +7,8 @@ import numpy as np
 
 from elman.runtime.weights import Float
 
-KEPT = 1 << 14  # words at most, unless one call has more: a text without end must not end up in memory
+KEPT, NUMBERS = 1 << 14, 1 << 24  # words and their numbers at most, unless one call has more: a text without end must
+# not end up in memory
 
 
 class KnownWords:
@@ -33,7 +34,7 @@ class KnownWords:
         with self._lock:
             rows = self._rows
             new = [word for word in dict.fromkeys(tokens) if word not in rows]
-            if len(rows) + len(new) > KEPT:
+            if len(rows) + len(new) > min(KEPT, NUMBERS // max(1, self._table.shape[1])):
                 rows.clear()
                 new = list(dict.fromkeys(tokens))
             if new:

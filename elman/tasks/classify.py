@@ -30,7 +30,7 @@ from elman.runtime.words import KnownWords
 from elman.tasks.folder import Config
 from elman.tasks.model import Model
 from elman.tasks.predict import PredictOptions
-from elman.tasks.sections import Cell, DataSection, LayersSection, Name, SizeSection, column
+from elman.tasks.sections import Cell, DataSection, EmbeddingSection, Name, SizeSection, TwoWaySection, column
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.text import Tokenizer, TokenizerSettings, fit_tokenizer
 from elman.text.encoder import TokenEncoder, WordEncoder
@@ -92,13 +92,12 @@ class TextSettings(TokenizerSettings):
     lowercase: bool = True
 
 
-class ModelSettings(LayersSection):
+class ModelSettings(EmbeddingSection, TwoWaySection):
     """The network."""
 
     cell: Cell = "gru"
     bidirectional: bool = True
     pooling: Literal["last", "mean", "max", "attention"] = Field("max", description="how steps become one vector")
-    embedding: int = Field(128, ge=1)
     embedding_scale: float = Field(
         0.1, gt=0, description="of the random vectors that tokens begin with; small for words"
     )
@@ -110,6 +109,12 @@ class ModelSettings(LayersSection):
     input_dropout: float = Field(0.3, ge=0, lt=1, description="of embedded tokens")
     output_dropout: float = Field(0.5, ge=0, lt=1, description="of the text's vector")
     locked: bool = Field(False, description="input_dropout and dropout have the same mask for all steps of a text")
+
+    @model_validator(mode="after")
+    def _merges_two(self) -> "ModelSettings":
+        if self.merge != "concat" and not self.bidirectional:
+            raise ValueError("model.merge joins two directions: it needs model.bidirectional = true")
+        return self
 
 
 class LossSettings(Section):
@@ -279,14 +284,16 @@ class TextClassifier(Model[ClassifierConfig, Encoder, "ClassifierNetwork", "Comp
         from torch import nn
 
         from elman.nn.classifier import ClassifierNetwork
+        from elman.nn.embedding import clear_padding
         from elman.nn.features import CharacterEncoder
         from elman.nn.pooling import POOLINGS
 
         settings = config.model
-        embedding = nn.Embedding(vocabulary.size, settings.embedding)
-        if settings.embedding_scale != 1:  # which PyTorch has drawn already
+        embedding = settings.vectors(vocabulary.size)
+        if isinstance(embedding, nn.Embedding) and settings.embedding_scale != 1:  # which PyTorch has drawn already
             # A rare token keeps most of the vector that it began with: a small one is no noise to the others.
             nn.init.normal_(embedding.weight, std=settings.embedding_scale)
+            clear_padding(embedding)
         spelling = None
         if isinstance(vocabulary, WordEncoder) and vocabulary.speller.characters is not None:
             spelling = CharacterEncoder(
@@ -296,10 +303,10 @@ class TextClassifier(Model[ClassifierConfig, Encoder, "ClassifierNetwork", "Comp
                 cell=settings.cell,
                 dropout=settings.input_dropout,
             )
-        width = settings.embedding + (spelling.output_size if spelling else 0)
+        width = embedding.embedding_dim + (spelling.output_size if spelling else 0)
         body = settings.body(width, bidirectional=settings.bidirectional, locked_dropout=settings.locked)
         pooling = POOLINGS[settings.pooling](body)
-        return ClassifierNetwork(
+        network = ClassifierNetwork(
             embedding,
             spelling,
             body,
@@ -310,6 +317,7 @@ class TextClassifier(Model[ClassifierConfig, Encoder, "ClassifierNetwork", "Comp
             output_dropout=settings.output_dropout,
             locked=settings.locked,
         )
+        return settings.initialised(network, body)
 
     def about(self) -> str:
         return f"{len(self.config.labels)} classes, {self.config.model.words()}, {self.config.text.kind}"
@@ -330,14 +338,15 @@ class TextClassifier(Model[ClassifierConfig, Encoder, "ClassifierNetwork", "Comp
     def layers(self) -> list[Layers]:
         """Those over tokens, and those over the characters of words where these are spelled."""
         settings, spelled = self.config.model, isinstance(self.vocabulary, WordEncoder)
-        width = settings.embedding + 2 * settings.characters * spelled
+        width = (settings.embedding or self.vocabulary.size) + 2 * settings.characters * spelled
         body = settings.described("body", width, bidirectional=settings.bidirectional)
         size, hidden = settings.character_embedding, settings.characters
         return [body, *([Layers("spelling.body", settings.cell, size, hidden, bidirectional=True)] if spelled else [])]
 
     def other_shapes(self) -> Shapes:
         width, classes = self.layers()[0].output_size, len(self.config.labels)
-        shapes: Shapes = {"embedding.weight": (self.vocabulary.size, self.config.model.embedding)}
+        size = self.config.model.embedding
+        shapes: Shapes = {"embedding.weight": (self.vocabulary.size, size)} if size else {}
         if isinstance(self.vocabulary, WordEncoder) and (characters := self.vocabulary.speller.characters) is not None:
             shapes["spelling.embedding.weight"] = (characters.size, self.config.model.character_embedding)
         if self.config.model.pooling == "attention":
@@ -345,7 +354,7 @@ class TextClassifier(Model[ClassifierConfig, Encoder, "ClassifierNetwork", "Comp
         return shapes | {"output.weight": (classes, width), "output.bias": (classes,)}
 
     def compile(self, weights: Arrays) -> "CompiledClassifier":
-        return CompiledClassifier(self, weights)
+        return CompiledClassifier(self, self.config.model.shortened(weights, "embedding.weight"))
 
 
 class CompiledClassifier:
@@ -355,12 +364,14 @@ class CompiledClassifier:
         self.known: KnownWords | None = None
         body, *spelling = model.layers()
         if isinstance(model.vocabulary, WordEncoder):
-            self.speller, self.vectors = model.vocabulary.speller, dequantise(weights)["embedding.weight"]
+            self.speller, size = model.vocabulary.speller, model.vocabulary.size
+            self.vectors = dequantise(weights).get("embedding.weight", np.eye(size, dtype=np.float32))
             self.characters = CompiledCharacters("spelling", weights, spelling[0])
             self.known = KnownWords(self._words)
-        embedding = "embedding" if self.known is None else None
+        reads: dict[str, Any] = {"embedding": "embedding"} if model.config.model.embedding else {"one_hot": True}
         pooling = model.config.model.pooling
-        self.encoder = CompiledLayers(body, weights, embedding=embedding, pooling=pooling, output="output")
+        reads = reads if self.known is None else {}
+        self.encoder = CompiledLayers(body, weights, pooling=pooling, output="output", **reads)
 
     def scores(self, encoded: Ragged) -> np.ndarray:
         """The scores of each text (N x C)."""

@@ -44,7 +44,7 @@ from elman.tasks.model import Model, listed
 from elman.tasks.next_tokens import NextOptions, NextToken, next_tokens, next_words, read_prompts, written_next
 from elman.tasks.predict import PredictOptions
 from elman.tasks.reading import Reading
-from elman.tasks.sections import DataSection, LayersSection, Name, column
+from elman.tasks.sections import DataSection, EmbeddingSection, ForcingSection, LayersSection, Name, column
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.text import Tokenizer, TokenizerSettings
 from elman.train.recipe import BatchSection, Section, TrainSettings, parse
@@ -78,17 +78,14 @@ class DataSettings(DataSection):
         return self
 
 
-class ModelSettings(LayersSection):
+class ModelSettings(EmbeddingSection, LayersSection):
     """The network, or the n-gram model in its place."""
 
     kind: Literal["recurrent", "window", "ngram"] = "recurrent"
     layers: int = Field(2, ge=1, le=64)
     hidden: int = Field(256, ge=1)
-    projection: int = Field(0, ge=0, description="size an LSTM's output is projected to; 0 is none")
-    embedding: int = Field(128, ge=0, description="0 is one-hot input")
     label_embedding: int = Field(16, ge=1)
     direction: Literal["forward", "backward", "both"] = "forward"
-    learned_state: bool = False
     tied: bool = Field(False, description="one matrix for embedding and softmax")
     softmax: Literal["full", "sampled", "adaptive"] = "full"
     samples: int = Field(4096, ge=1, description="negative words of the sampled softmax")
@@ -102,16 +99,14 @@ class ModelSettings(LayersSection):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> "ModelSettings":
-        if self.projection and self.cell != "lstm":
-            raise ValueError("model.projection goes with the lstm cell only")
-        if self.projection and self.projection >= self.hidden:
-            raise ValueError("model.projection should be smaller than model.hidden")
         if self.tied and not self.embedding:
             raise ValueError("model.tied needs model.embedding above 0")
         if self.tied and self.softmax == "adaptive":
             raise ValueError("model.tied does not go with the adaptive softmax")
         if self.kind == "ngram" and self.direction != "forward":
             raise ValueError('model.kind = "ngram" reads forward only')
+        if self.kind == "window" and self.learned_state:
+            raise ValueError('model.learned_state is of recurrent layers: model.kind = "window" has none')
         return self
 
 
@@ -150,6 +145,7 @@ class LanguageRecipe(Section):
     data: DataSettings = DataSettings()
     text: TokenizerSettings = TokenizerSettings()
     model: ModelSettings = ModelSettings()
+    loss: ForcingSection = ForcingSection()
     batch: BatchSettings = BatchSettings()
     train: TrainSettings = TrainSettings()
     baseline: BaselineSettings = BaselineSettings()
@@ -157,6 +153,8 @@ class LanguageRecipe(Section):
 
     @model_validator(mode="after")
     def _labels_need_a_network(self) -> "LanguageRecipe":
+        if self.loss != ForcingSection() and self.model.kind == "ngram":
+            raise ValueError('model.kind = "ngram" counts and is told every token: leave loss.teacher_forcing out')
         if self.data.label_column is not None and self.model.kind == "ngram":
             raise ValueError('model.kind = "ngram" cannot be told labels: leave data.label_column out')
         return self
@@ -542,14 +540,12 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
     def build(cls, config: LanguageConfig, tokenizer: Tokenizer) -> "LanguageNetwork":
         from torch import nn
 
-        from elman.nn.language import LanguageNetwork, OneHot
+        from elman.nn.language import LanguageNetwork
 
         settings, labels = config.model, len(config.labels)
-        embedding: nn.Embedding | OneHot = OneHot(tokenizer.size)
-        if settings.embedding:
-            embedding = nn.Embedding(tokenizer.size, settings.embedding)
-            if settings.tied:  # as the softmax's matrix it has to begin small
-                nn.init.uniform_(embedding.weight, -0.1, 0.1)
+        embedding: Any = settings.vectors(tokenizer.size)
+        if settings.tied:  # as the softmax's matrix it has to begin small
+            nn.init.uniform_(embedding.weight, -0.1, 0.1)
         label_embedding = nn.Embedding(labels, settings.label_embedding) if labels else None
         input_size = embedding.embedding_dim + (settings.label_embedding if labels else 0)
         bodies: Any = [_body(settings, input_size) for _ in range(2 if settings.direction == "both" else 1)]
@@ -557,7 +553,7 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
         # A tied matrix wants hidden states of the embedding's size.
         to_softmax = nn.Linear(width, settings.embedding) if settings.tied and width != settings.embedding else None
         tied = embedding.weight if settings.tied else None
-        return LanguageNetwork(
+        network = LanguageNetwork(
             embedding,
             bodies,
             _softmax(settings, settings.embedding if to_softmax else width, tokenizer, tied),
@@ -568,6 +564,7 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
             output_dropout=settings.output_dropout,
             locked=settings.locked,
         )
+        return settings.initialised(network, *(bodies if settings.kind == "recurrent" else ()))
 
     # The compiled engine
 
@@ -579,9 +576,8 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
         settings, vocabulary, labels = self.settings, self.tokenizer.size, len(self.config.labels)
         label_size = settings.label_embedding if labels else 0
         width = (settings.embedding or vocabulary) + label_size
-        options = {"proj_size": settings.projection, "learned_state": settings.learned_state}
         towers = range(2 if settings.direction == "both" else 1)
-        layers = [settings.described(f"bodies.{tower}", width, **options) for tower in towers]
+        layers = [settings.described(f"bodies.{tower}", width) for tower in towers]
         bridged = settings.tied and layers[0].output_size != settings.embedding
         softmax = (settings.embedding if bridged else 0, settings.tied, settings.softmax)
         return [LanguageParts(one, vocabulary, settings.embedding, labels, label_size, *softmax) for one in layers]
@@ -600,6 +596,7 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
         return self.described()[0].refusal()
 
     def compile(self, weights: Arrays) -> list[Engine]:
+        weights = self.settings.shortened(weights, "embedding.weight")
         return [Engine(part, weights) for part in self.described()]
 
     def engine(self, tower: int = 0) -> Engine:
@@ -621,13 +618,7 @@ def _body(settings: ModelSettings, input_size: int) -> Any:
 
     if settings.kind == "window":
         return FixedWindow(input_size, settings.window, settings.hidden, dropout=settings.dropout)
-    return settings.body(
-        input_size,
-        locked_dropout=settings.locked,
-        learned_state=settings.learned_state,
-        proj_size=settings.projection,
-        batch_first=True,
-    )
+    return settings.body(input_size, locked_dropout=settings.locked, batch_first=True)
 
 
 def _softmax(settings: ModelSettings, width: int, tokenizer: Tokenizer, tied: Any) -> Any:
@@ -779,14 +770,21 @@ class Language(Task[Any, LanguageModel]):
         """The mean loss of one window; of both directions, the sum of the two is what the gradient is of."""
         import torch
 
+        from elman.nn.forcing import Forcing
         from elman.nn.language import detach
-        from elman.tasks.scoring import hidden_and_targets
+        from elman.tasks.scoring import fed_hidden_and_targets, hidden_and_targets
         from elman.train.task import Loss
 
+        loss: ForcingSection = run.recipe.loss
+        share = loss.teacher_forcing if run.current is None else loss.forcing(run.recipe.train, run.current)
+        forcing = Forcing(share, loss.teacher_forcing_by, run.model.tokenizer.eos_id)
         states = state or [None] * len(batch)
         parts, tokens, after = [], 0, []
         for tower, (part, before) in enumerate(zip(batch, states, strict=True)):
-            hidden, targets, carried = hidden_and_targets(run.network, part, before, tower)
+            if share == 1:
+                hidden, targets, carried = hidden_and_targets(run.network, part, before, tower)
+            else:
+                hidden, targets, carried = fed_hidden_and_targets(run.network, part, before, forcing, tower)
             parts.append(run.network.softmax.loss(hidden, targets))
             tokens += len(targets)
             after.append(detach(carried))
@@ -894,6 +892,9 @@ class TowerBatches:
     def progress(self) -> float:
         """Epochs gone by."""
         return self.towers[0].progress
+
+    def __len__(self) -> int:
+        return len(self.towers[0])
 
     def __next__(self) -> list[Any]:
         return [next(tower) for tower in self.towers]

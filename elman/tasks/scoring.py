@@ -1,14 +1,17 @@
 """How a language model reads encoded text: the loss of a training batch, and the score of every token."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import dropout
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from elman.batches.batches import Ids, Lines, Reversed, Windows, reverse_line, stack_lines, stack_windows
+from elman.nn.forcing import Forcing, LanguageSteps, SelfFeeding
 from elman.nn.language import LanguageNetwork
 from elman.runtime import Engine
 from elman.tasks.reading import Reading
@@ -28,6 +31,44 @@ def hidden_and_targets(
         return hidden, packed.data, None
     hidden, state = _stream_hidden(network, batch, None if batch.fresh else state, tower)
     return hidden.flatten(0, 1), torch.from_numpy(batch.targets).flatten(), state
+
+
+def fed_hidden_and_targets(
+    network: LanguageNetwork, batch: Windows | Lines, state: Any, forcing: Forcing, tower: int = 0
+) -> tuple[Tensor, Tensor, Any]:
+    """As `hidden_and_targets`, with a network that is told the right tokens only as often as `forcing` says.
+
+    What follows the end of a line that the network itself has written is left out.
+    """
+    if isinstance(batch, Lines):
+        return *_fed_lines(network, batch, forcing, tower), None
+    inputs, targets = torch.from_numpy(batch.inputs), torch.from_numpy(batch.targets)  # B x T
+    feeding = SelfFeeding(replace(forcing, end=None), len(inputs))
+    steps = LanguageSteps(network, None if batch.fresh else state, len(inputs), tower=tower)
+    outputs: list[Tensor] = []
+    for place, right in enumerate(inputs.unbind(1)):
+        begins = torch.zeros(len(inputs), dtype=torch.bool)
+        if place in batch.resets:
+            rows = torch.from_numpy(batch.resets[place])
+            steps.forget(rows)
+            begins[rows] = True
+        outputs.append(steps(feeding(right, steps.best(outputs[-1]) if outputs else None, begins)))
+    hidden = network.finish(network.output_dropout(torch.stack(outputs, dim=1)))  # B x T x H
+    return hidden.flatten(0, 1), targets.flatten(), steps.state
+
+
+def _fed_lines(network: LanguageNetwork, batch: Lines, forcing: Forcing, tower: int) -> tuple[Tensor, Tensor]:
+    lengths, feeding = torch.from_numpy(batch.targets.lengths), SelfFeeding(forcing, len(batch.targets))
+    inputs, targets = (
+        pack_padded_sequence(torch.from_numpy(part.padded()), lengths, batch_first=True, enforce_sorted=False)
+        for part in (batch.inputs, batch.targets)
+    )
+    labels = None if batch.labels is None else torch.from_numpy(batch.labels)[inputs.sorted_indices]
+    steps, outputs = LanguageSteps(network, None, len(lengths), labels=labels, tower=tower), list[Tensor]()
+    for right in torch.split(inputs.data, inputs.batch_sizes.tolist()):
+        outputs.append(steps(feeding(right, steps.best(outputs[-1][: len(right)]) if outputs else None)))
+    rows = dropout(torch.cat(outputs), network.output_dropout.p, network.training)  # N x H
+    return network.finish(rows)[feeding.trained], targets.data[feeding.trained]
 
 
 def _line_hidden(network: LanguageNetwork, batch: Lines, tower: int) -> tuple[Tensor, PackedSequence]:

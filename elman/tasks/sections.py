@@ -1,14 +1,21 @@
 """Sections that the recipes of several tasks have in common."""
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
+from elman.errors import UserError
 from elman.runtime.layers import Layers
-from elman.train.recipe import BatchSection, Section
+from elman.runtime.quantise import Arrays, with_max_norm
+from elman.train.recipe import EPOCHS, BatchSection, Section, TrainSettings
 
 if TYPE_CHECKING:
+    from torch import nn
+
+    from elman.nn.embedding import Embedding, OneHot
     from elman.nn.recurrent import Recurrent
+
+N = TypeVar("N", bound="nn.Module")
 
 Cell = Literal["rnn", "elman", "lstm", "gru", "gru-cho", "mut1", "mut2", "mut3"]
 Name = Annotated[str, Field(coerce_numbers_to_str=True)]
@@ -66,11 +73,16 @@ class LayersSection(Section):
     """Recurrent layers."""
 
     cell: Cell = "lstm"
-    nonlinearity: Literal["tanh", "relu", "logistic"] = Field("tanh", description="of the rnn cell")
+    nonlinearity: Literal["tanh", "relu", "logistic", "identity"] = Field("tanh", description="of the rnn cell")
     layers: int = Field(1, ge=1, le=64)
     hidden: int = Field(128, ge=1)
+    projection: int = Field(0, ge=0, description="size an LSTM's output is projected to; 0 is none")
+    learned_state: bool = Field(False, description="the state before the first step is learned; else it is zeros")
     connections: Literal["plain", "residual", "dense"] = "plain"
-    initialise: Literal["uniform", "orthogonal", "identity"] = "uniform"
+    initialise: Literal["uniform", "orthogonal", "identity", "gaussian", "uniform-0.1"] = Field(
+        "uniform",
+        description="recurrent weights: uniform (PyTorch's), orthogonal, identity; all: gaussian, uniform-0.1",
+    )
     forget_bias: float | None = Field(None, description="of the LSTM; none leaves PyTorch's initialisation")
     dropout: float = Field(0.3, ge=0, lt=1, description="between layers")
     weight_dropout: float = Field(0.0, ge=0, lt=1, description="of the recurrent weights (DropConnect)")
@@ -81,33 +93,134 @@ class LayersSection(Section):
             raise ValueError("model.nonlinearity goes with the rnn cell only")
         if self.forget_bias is not None and self.cell != "lstm":
             raise ValueError("model.forget_bias goes with the lstm cell only")
+        if self.projection and self.cell != "lstm":
+            raise ValueError("model.projection goes with the lstm cell only")
+        if self.projection and self.projection >= self.hidden:
+            raise ValueError("model.projection should be smaller than model.hidden")
         return self
 
     def body(self, input_size: int, **options: Any) -> "Recurrent":
         """Fresh layers; `options` are those of `Recurrent` that the section does not say."""
-        from elman.nn.initialise import initialise
+        from elman.nn.initialise import OF_ALL_WEIGHTS, initialise
         from elman.nn.recurrent import Recurrent
 
-        asked: dict[str, Any] = {
-            "hidden_size": self.hidden,
-            "num_layers": self.layers,
-            "weight_dropout": self.weight_dropout,
-            "connections": self.connections,
-            "nonlinearity": self.nonlinearity,
-            **options,
-        }
+        asked: dict[str, Any] = {**self._options(), "weight_dropout": self.weight_dropout, **options}
         dropout = self.dropout if asked["num_layers"] > 1 else 0.0
         body = Recurrent(self.cell, input_size, dropout=dropout, **asked)
-        initialise(body, self.initialise, forget_bias=self.forget_bias)
+        how = "uniform" if self.initialise in OF_ALL_WEIGHTS else self.initialise  # those come in `initialised`
+        initialise(body, how, forget_bias=self.forget_bias)
         return body
+
+    def initialised(self, network: N, *bodies: "Recurrent") -> N:
+        """A whole network, all its weights drawn anew where the section asks for that; `bodies` are its layers."""
+        from elman.nn.initialise import OF_ALL_WEIGHTS, forget_bias_, initialise
+
+        if self.initialise in OF_ALL_WEIGHTS:
+            initialise(network, self.initialise)
+            if self.forget_bias is not None:
+                for body in bodies:
+                    forget_bias_(body, self.forget_bias)
+        return network
+
+    def _options(self) -> dict[str, Any]:
+        """What of the section is told both to the layers of PyTorch and to the compiled ones."""
+        return {
+            "hidden_size": self.hidden,
+            "num_layers": self.layers,
+            "connections": self.connections,
+            "nonlinearity": self.nonlinearity,
+            "proj_size": self.projection,
+            "learned_state": self.learned_state,
+        }
 
     def described(self, name: str, input_size: int, **options: Any) -> Layers:
         """The layers in plain words, for the compiled runtime; their weights begin with `name`."""
-        asked: dict[str, Any] = {"hidden_size": self.hidden, "num_layers": self.layers, **options}
-        return Layers(
-            name, self.cell, input_size, connections=self.connections, nonlinearity=self.nonlinearity, **asked
-        )
+        return Layers(name, self.cell, input_size, **{**self._options(), **options})
 
     def words(self) -> str:
         """The layers in a few words: 2 x lstm 256."""
         return f"{self.layers} x {self.cell} {self.hidden}"
+
+
+class TwoWaySection(LayersSection):
+    """Recurrent layers that read in both directions."""
+
+    merge: Literal["concat", "mean"] = Field("concat", description="how a layer's two directions are joined")
+
+    def _options(self) -> dict[str, Any]:
+        return {**super()._options(), "merge": self.merge}
+
+
+class EmbeddingSection(Section):
+    """What a token's vector is."""
+
+    embedding: int = Field(128, ge=0, description="size of a token's vector; 0 is one-hot input")
+    padding_index: int | None = Field(None, ge=0, description="an id whose vector is zero and never trained")
+    max_norm: float | None = Field(None, gt=0, description="longer vectors are shortened to it")
+    norm_type: float = Field(2.0, gt=0, description="which norm model.max_norm is of")
+    scale_by_frequency: bool = Field(False, description="gradients are divided by how often a token is in the batch")
+    sparse: bool = Field(False, description="gradients of the tokens in the batch alone: for large vocabularies")
+
+    @model_validator(mode="after")
+    def _goes_with_an_embedding(self) -> "EmbeddingSection":
+        asked = [key for key in EMBEDDING_KEYS if getattr(self, key) != type(self).model_fields[key].default]
+        if asked and not self.embedding:
+            raise ValueError(f"model.{asked[0]} is about the vectors of an embedding: it needs model.embedding above 0")
+        if self.norm_type != 2 and self.max_norm is None:
+            raise ValueError("model.norm_type says which norm model.max_norm is of: give both")
+        if self.sparse and self.scale_by_frequency:
+            raise ValueError("model.scale_by_frequency does not go with model.sparse: leave one of them out")
+        tied = getattr(self, "tied", False) not in (False, "none")
+        for key in ("padding_index", "max_norm", "sparse"):
+            if tied and key in asked:
+                raise ValueError(
+                    f"model.{key} needs an embedding of its own, and model.tied makes it the softmax's too"
+                )
+        return self
+
+    def vectors(self, size: int) -> "Embedding | OneHot":
+        """Fresh vectors of `size` tokens, of an embedding or one-hot."""
+        from elman.nn.embedding import make_embedding
+
+        if self.padding_index is not None and self.padding_index >= size:
+            raise UserError(f"model.padding_index = {self.padding_index}: the vocabulary has ids from 0 to {size - 1}")
+        return make_embedding(
+            size,
+            self.embedding,
+            padding_idx=self.padding_index,
+            max_norm=self.max_norm,
+            norm_type=self.norm_type,
+            scale_grad_by_freq=self.scale_by_frequency,
+            sparse=self.sparse,
+        )
+
+    def shortened(self, weights: Arrays, *names: str) -> Arrays:
+        """Weights for the compiled runtime: the rows of the tables of these names no longer than the section says."""
+        return weights if self.max_norm is None else with_max_norm(weights, names, self.max_norm, self.norm_type)
+
+
+EMBEDDING_KEYS = ("padding_index", "max_norm", "norm_type", "scale_by_frequency", "sparse")
+
+
+class ForcingSection(Section):
+    """What a network that writes is told of the right tokens while it learns."""
+
+    teacher_forcing: float = Field(
+        1.0, ge=0, le=1, description="share of steps that see the right token before them, else the network's own"
+    )
+    teacher_forcing_end: float | None = Field(
+        None, ge=0, le=1, description="the share at the end of training; it changes evenly from the one at the start"
+    )
+    teacher_forcing_by: Literal["token", "sequence"] = Field(
+        "token", description="whether that is decided for each token or once for a sequence"
+    )
+
+    def forcing(self, train: TrainSettings, batches: Any) -> float:
+        """The share by now; `batches` say how many an epoch has (`len`), and their `progress` in epochs."""
+        if self.teacher_forcing_end is None:
+            return float(self.teacher_forcing)
+        epochs = train.epochs or EPOCHS
+        if train.steps is not None:
+            epochs = train.steps * train.accumulate / len(batches)
+        done = min(1.0, batches.progress / epochs)
+        return float(self.teacher_forcing + (self.teacher_forcing_end - self.teacher_forcing) * done)

@@ -146,7 +146,8 @@ class Forecaster(Model[ForecasterConfig, None, Any, CompiledForecaster]):
         from elman.nn.forecaster import ForecastNetwork
 
         body = config.model.body(config.frame.width)
-        return ForecastNetwork(body, dropout=config.model.output_dropout, **config.sizes)
+        network = ForecastNetwork(body, dropout=config.model.output_dropout, **config.sizes)
+        return config.model.initialised(network, body)
 
     def compile(self, weights: Arrays) -> CompiledForecaster:
         return CompiledForecaster(self.layers()[0], weights)

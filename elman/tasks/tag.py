@@ -36,7 +36,7 @@ from elman.tasks.folder import Config, write_changed
 from elman.tasks.memory import built
 from elman.tasks.model import Model, check_texts, listed
 from elman.tasks.predict import PredictOptions
-from elman.tasks.sections import DataSection, LayersSection, Name, SizeSection
+from elman.tasks.sections import DataSection, EmbeddingSection, Name, SizeSection, TwoWaySection
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.text.encoder import spelled, words
 from elman.text.spans import OUTSIDE, Scheme, Span, convert, detect_scheme, read_spans, repair, split_tag, write_tags
@@ -95,12 +95,13 @@ class TextSettings(Section):
         return value
 
 
-class ModelSettings(LayersSection):
+class ModelSettings(EmbeddingSection, TwoWaySection):
     """The network: word vectors, recurrent layers that read both ways, softmax or CRF."""
 
     layers: int = Field(2, ge=1, le=64)
     hidden: int = Field(200, ge=1, description="in each direction")
     embedding: int = Field(100, ge=0, description="of words; 0 leaves them out; with text.vectors it is their size")
+    one_hot: bool = Field(False, description="words are one-hot vectors, with model.embedding = 0")
     freeze_vectors: bool = Field(False, description="pre-trained vectors stay as they are")
     character_embedding: int = Field(32, ge=1)
     character_hidden: int = Field(50, ge=0, description="of the character RNN, in each direction; 0 leaves it out")
@@ -120,7 +121,9 @@ class ModelSettings(LayersSection):
 
     @model_validator(mode="after")
     def _sees_something(self) -> "ModelSettings":
-        if not (self.embedding or self.character_hidden or self.case_embedding):
+        if self.one_hot and self.embedding:
+            raise ValueError("model.one_hot stands in the place of an embedding: give model.embedding = 0 with it")
+        if not (self.embedding or self.one_hot or self.character_hidden or self.case_embedding):
             raise ValueError(
                 "a tagger has to see words: give model.embedding, model.character_hidden or model.case_embedding"
             )
@@ -157,6 +160,10 @@ class TagRecipe(Section):
             raise ValueError("model.freeze_vectors needs text.vectors, a file to take them from")
         if self.model.freeze_vectors and self.train.weight_decay:
             raise ValueError("train.weight_decay would change frozen vectors: leave it out, or model.freeze_vectors")
+        if self.model.freeze_vectors and self.model.sparse:
+            raise ValueError("model.sparse does not go with model.freeze_vectors: leave one of them out")
+        if self.model.one_hot and self.text.vectors is not None:
+            raise ValueError("text.vectors are for an embedding, and model.one_hot has none: leave one of them out")
         return self
 
 
@@ -405,11 +412,12 @@ class TagModel(Model[TaggerConfig, Speller, "TagNetwork", "CompiledTagger"]):
         from torch import nn
 
         from elman.nn.crf import CRF, forbidden_transitions
+        from elman.nn.embedding import clear_padding
         from elman.nn.features import CharacterEncoder, WordDropout, WordFeatures
         from elman.nn.tagger import TagNetwork
 
         settings, vocabulary = config.model, speller.words
-        embedding = nn.Embedding(vocabulary.size, settings.embedding) if settings.embedding else None
+        embedding = settings.vectors(vocabulary.size) if settings.embedding or settings.one_hot else None
         unknown, counts = vocabulary.unk_id, torch.from_numpy(vocabulary.counts)
         dropout = WordDropout(unknown, 0.0)
         if settings.word_dropout:
@@ -427,7 +435,8 @@ class TagModel(Model[TaggerConfig, Speller, "TagNetwork", "CompiledTagger"]):
         if settings.case_embedding:
             kinds = speller.feature_counts
             features = WordFeatures(kinds, [settings.case_embedding, *[settings.affix_embedding] * (len(kinds) - 1)])
-        width = settings.embedding + sum(part.output_size for part in (characters, features) if part is not None)
+        width = 0 if embedding is None else embedding.embedding_dim
+        width += sum(part.output_size for part in (characters, features) if part is not None)
         body = settings.body(width, bidirectional=True, locked_dropout=settings.locked)
         network = TagNetwork(
             embedding,
@@ -444,7 +453,8 @@ class TagModel(Model[TaggerConfig, Speller, "TagNetwork", "CompiledTagger"]):
         for table in (embedding, *(() if features is None else features.embeddings)):
             if isinstance(table, nn.Embedding):
                 nn.init.normal_(table.weight, std=SMALL)
-        return network
+                clear_padding(table)
+        return settings.initialised(network, body)
 
     # The compiled network
 
@@ -454,7 +464,8 @@ class TagModel(Model[TaggerConfig, Speller, "TagNetwork", "CompiledTagger"]):
         if settings.character_hidden:
             sizes = (settings.character_embedding, settings.character_hidden)
             spelling = [Layers("characters.body", settings.character_cell, *sizes, bidirectional=True)]
-        width = settings.embedding + sum(self._feature_sizes()) + sum(part.output_size for part in spelling)
+        word = self.vocabulary.words.size if settings.one_hot else settings.embedding
+        width = word + sum(self._feature_sizes()) + sum(part.output_size for part in spelling)
         return [settings.described("body", width, bidirectional=True), *spelling]
 
     def _feature_sizes(self) -> list[int]:
@@ -476,7 +487,8 @@ class TagModel(Model[TaggerConfig, Speller, "TagNetwork", "CompiledTagger"]):
         return shapes | (parts if settings.crf else {})
 
     def compile(self, weights: Arrays) -> "CompiledTagger":
-        return CompiledTagger(self, weights)
+        settings = self.config.model
+        return CompiledTagger(self, settings.shortened(weights, *(["words.weight"] if settings.embedding else [])))
 
 
 class CompiledTagger:
@@ -487,6 +499,8 @@ class CompiledTagger:
         self.chain = Chain.of(weights, "crf") if model.config.model.crf else None
         plain = dequantise(weights)
         self.words = plain.get("words.weight")
+        if model.config.model.one_hot:
+            self.words = np.eye(self.speller.words.size, dtype=np.float32)
         self.characters = CompiledCharacters("characters", weights, spelling[0]) if spelling else None
         self.features = [plain[f"features.embeddings.{n}.weight"] for n in range(len(model._feature_sizes()))]
         self.known = KnownWords(self._vectors)

@@ -33,7 +33,7 @@ from elman.tasks.folder import Config
 from elman.tasks.model import Model, check_texts, listed
 from elman.tasks.predict import PredictOptions, read_texts
 from elman.tasks.search import Search, SearchOptions, SearchSettings, TranslateOptions, limits, sampled
-from elman.tasks.sections import DataSection, LayersSection, Name, column
+from elman.tasks.sections import DataSection, EmbeddingSection, ForcingSection, Name, TwoWaySection, column
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.tasks.translation import Alternative, Translation, joined, replace_unknown
 from elman.text import TokenizerSettings
@@ -42,7 +42,7 @@ from elman.text.settings import Kind
 from elman.text.sides import Sides
 from elman.text.tokenizer import normaliser
 from elman.text.windows import windows
-from elman.train.recipe import EPOCHS, BatchSection, Section, TrainSettings
+from elman.train.recipe import BatchSection, Section, TrainSettings
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -112,7 +112,7 @@ class TextSettings(TokenizerSettings):
         return TokenizerSettings.model_validate(plain)
 
 
-class ModelSettings(LayersSection):
+class ModelSettings(EmbeddingSection, TwoWaySection):
     """The network: an encoder that reads both ways, a decoder that attends to what was read."""
 
     layers: int = Field(1, ge=1, le=64, description="of the encoder")
@@ -123,7 +123,7 @@ class ModelSettings(LayersSection):
     )
     bidirectional: bool = Field(True, description="the encoder reads both ways")
     reverse_source: bool = Field(False, description="the source is read from its end (Sutskever et al. 2014)")
-    embedding: int = Field(256, ge=1)
+    embedding: int = Field(256, ge=0, description="size of a token's vector; 0 is one-hot input")
     tied: Literal["none", "target", "all"] = Field(
         "target", description="the softmax is the target embedding; all: and that is the source's too"
     )
@@ -146,17 +146,30 @@ class ModelSettings(LayersSection):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> "ModelSettings":
-        both = 2 if self.bidirectional else 1
+        both = self.joined
+        if self.merge != "concat" and not self.bidirectional:
+            raise ValueError("model.merge joins two directions: it needs model.bidirectional = true")
+        if self.tied != "none" and not self.embedding:
+            raise ValueError("model.tied needs model.embedding above 0: with one-hot input give model.tied = none")
         if self.encoder_hidden is None and self.hidden % both:
             raise ValueError("model.hidden should be even, half of it for each direction of the encoder")
-        memory = both * self.encoder_size
-        if self.decoder != "plain" and self.attention in ("dot", "scaled-dot", "cosine") and memory != self.hidden:
+        if self.projection % both:
+            raise ValueError("model.projection should be even, half of it for each direction of the encoder")
+        if self.projection and self.projection // both >= self.encoder_size:
             raise ValueError(
-                f"model.attention = {self.attention} compares the decoder's {self.hidden} entries with the encoder's "
+                f"model.projection should be smaller, so that the encoder's {self.projection // both} entries in each "
+                f"direction are fewer than its {self.encoder_size}"
+            )
+        memory, state = both * (self.projection // both or self.encoder_size), self.projection or self.hidden
+        if self.decoder != "plain" and self.attention in ("dot", "scaled-dot", "cosine") and memory != state:
+            raise ValueError(
+                f"model.attention = {self.attention} compares the decoder's {state} entries with the encoder's "
                 f"{memory}: leave model.encoder_hidden out, or take general"
             )
-        if self.bridge == "copy" and memory != self.hidden:
-            raise ValueError(f"model.bridge = copy cannot put {memory} entries into {self.hidden}: take linear")
+        if self.bridge == "copy" and (memory, both * self.encoder_size) != (state, self.hidden):
+            raise ValueError(
+                f"model.bridge = copy cannot put {both * self.encoder_size} entries into {self.hidden}: take linear"
+            )
         if self.attention == "fixed-length" and self.decoder != "bahdanau":
             raise ValueError("model.attention = fixed-length sees the step's input: it goes with the bahdanau decoder")
         return self
@@ -164,7 +177,24 @@ class ModelSettings(LayersSection):
     @property
     def encoder_size(self) -> int:
         """The encoder's hidden size in each direction."""
-        return self.encoder_hidden or self.hidden // (2 if self.bidirectional else 1)
+        return self.encoder_hidden or self.hidden // self.joined
+
+    @property
+    def joined(self) -> int:
+        """How many directions of the encoder stand side by side in its output; their mean is one."""
+        return 2 if self.bidirectional and self.merge == "concat" else 1
+
+    @property
+    def encoder_options(self) -> dict[str, Any]:
+        """What of the encoder's layers is not the decoder's."""
+        sizes = {"hidden_size": self.encoder_size, "proj_size": self.projection // self.joined}
+        return {**sizes, "bidirectional": self.bidirectional}
+
+    @property
+    def decoder_options(self) -> dict[str, Any]:
+        """What of the decoder's layers is not the encoder's; its first state is the bridge's, unless that has none."""
+        learned = self.learned_state and self.bridge == "zero"
+        return {"num_layers": self.decoder_layers or self.layers, "merge": "concat", "learned_state": learned}
 
     def attending(self) -> str:
         """The decoder and its attention in a few words."""
@@ -177,16 +207,10 @@ class ModelSettings(LayersSection):
         return self.longest if fixed else None
 
 
-class LossSettings(Section):
+class LossSettings(ForcingSection):
     """What the network is trained to do."""
 
     smoothing: float = Field(0.1, ge=0, lt=1, description="share of the probability that is spread over all tokens")
-    teacher_forcing: float = Field(
-        1.0, ge=0, le=1, description="share of steps that see the right token before them, else the network's own"
-    )
-    teacher_forcing_end: float | None = Field(
-        None, ge=0, le=1, description="the share at the end of training; it changes evenly from the one at the start"
-    )
 
 
 class BatchSettings(BatchSection):
@@ -594,45 +618,49 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         from torch import nn
 
         from elman.nn.decoder import Decoder
-        from elman.nn.initialise import initialise
+        from elman.nn.embedding import clear_padding
+        from elman.nn.initialise import OF_ALL_WEIGHTS, initialise
         from elman.nn.softmax import ChunkedSoftmax
         from elman.nn.translation import Bridge, TranslationNetwork
 
         settings = config.model
-        target = nn.Embedding(sides.target.size, settings.embedding)
-        source = target if settings.tied == "all" else nn.Embedding(sides.source.size, settings.embedding)
+        target = settings.vectors(sides.target.size)
+        source = target if settings.tied == "all" else settings.vectors(sides.source.size)
         for embedding in dict.fromkeys((source, target)):  # in this order, or a seed would not give the same network
-            nn.init.normal_(embedding.weight, std=settings.embedding**-0.5)  # tied, it makes logits of about one
-        encoder = settings.body(
-            settings.embedding, hidden_size=settings.encoder_size, bidirectional=settings.bidirectional
-        )
-        layers = settings.decoder_layers or settings.layers
+            if isinstance(embedding, nn.Embedding):
+                nn.init.normal_(embedding.weight, std=settings.embedding**-0.5)  # tied, it makes logits of about one
+                clear_padding(embedding)
+        encoder = settings.body(source.embedding_dim, **settings.encoder_options)
         readout = settings.hidden if settings.tied == "none" else settings.embedding
+        options = settings.decoder_options
         decoder = Decoder(
             settings.decoder,
             settings.cell,
-            settings.embedding,
+            target.embedding_dim,
             settings.hidden,
             encoder.output_size,
             readout,
-            attention=_attention(settings, encoder.output_size),
-            num_layers=layers,
-            dropout=settings.dropout if layers > 1 else 0.0,
+            attention=_attention(settings, target.embedding_dim, encoder.output_size),
+            dropout=settings.dropout if options["num_layers"] > 1 else 0.0,
             weight_dropout=settings.weight_dropout,
             connections=settings.connections,
             nonlinearity=settings.nonlinearity,
+            proj_size=settings.projection,
+            **options,
         )
-        initialise(decoder.body, settings.initialise, forget_bias=settings.forget_bias)
+        if settings.initialise not in OF_ALL_WEIGHTS:
+            initialise(decoder.body, settings.initialise, forget_bias=settings.forget_bias)
         bridge = Bridge(
             settings.bridge,
             layers=settings.layers,
             directions=encoder.directions,
             state_sizes=encoder.state_sizes,
-            decoder_layers=layers,
+            decoder_layers=options["num_layers"],
             decoder_sizes=decoder.body.state_sizes,
+            merge=settings.merge,
         )
         tied = None if settings.tied == "none" else cast(nn.Parameter, target.weight)
-        return TranslationNetwork(
+        network = TranslationNetwork(
             source,
             target,
             encoder,
@@ -644,6 +672,7 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
             input_dropout=settings.input_dropout,
             output_dropout=settings.output_dropout,
         )
+        return settings.initialised(network, encoder, decoder.body)
 
     # The compiled network
 
@@ -651,15 +680,12 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         """Its network in plain words."""
         settings, sides = self.settings, self.sides
         size = settings.embedding
-        encoder = settings.described(
-            "encoder", size, hidden_size=settings.encoder_size, bidirectional=settings.bidirectional
-        )
+        encoder = settings.described("encoder", size or sides.source.size, **settings.encoder_options)
         readout = settings.hidden if settings.tied == "none" else size
         fed = {"bahdanau": encoder.output_size, "luong-feeding": readout}.get(settings.decoder, 0)
-        layers = settings.decoder_layers or settings.layers
         return TranslationParts(
             encoder,
-            settings.described("decoder.body", size + fed, num_layers=layers),
+            settings.described("decoder.body", (size or sides.target.size) + fed, **settings.decoder_options),
             settings.decoder,
             None if settings.decoder == "plain" else settings.attention,
             settings.bridge,
@@ -680,7 +706,7 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         return self.described().refusal()
 
     def compile(self, weights: Arrays) -> CompiledTranslator:
-        return CompiledTranslator(self.described(), weights)
+        return CompiledTranslator(self.described(), self.settings.shortened(weights, "source.weight", "target.weight"))
 
     def steps(self, sources: Ragged) -> StepModel[Any]:
         """What a search goes through to write translations of some sources."""
@@ -703,13 +729,13 @@ def translated(
     return found[0] if isinstance(texts, str) else found
 
 
-def _attention(settings: ModelSettings, memory_size: int) -> "Attention | None":
+def _attention(settings: ModelSettings, input_size: int, memory_size: int) -> "Attention | None":
     from elman.nn.attention import ATTENTIONS
 
     if settings.decoder == "plain":
         return None
     kind = ATTENTIONS[settings.attention]
-    query = settings.hidden + (settings.embedding if kind.sees_input else 0)
+    query = (settings.projection or settings.hidden) + (input_size if kind.sees_input else 0)
     longest = {"longest": settings.longest} if settings.attention in ("location", "fixed-length") else {}
     return kind(query, memory_size, **longest)
 
@@ -718,8 +744,9 @@ def _attention_size(settings: ModelSettings, memory_size: int) -> int:
     """What of an attention its kind does not tell: the places it can see, or the size of what it compares."""
     if settings.attention in ("location", "fixed-length"):
         return settings.longest
-    rank = max(1, min(settings.hidden, memory_size) // 8)
-    return {"additive": settings.hidden, "reduced-rank": rank}.get(settings.attention, 0)
+    query = settings.projection or settings.hidden
+    rank = max(1, min(query, memory_size) // 8)
+    return {"additive": query, "reduced-rank": rank}.get(settings.attention, 0)
 
 
 def _one_line(text: str) -> str:
@@ -927,11 +954,17 @@ class Translate(Task[Pair, Translator]):
 
     def loss(self, run: Training[Pair, Translator], batch: Batch, state: Any) -> "Loss":
         """The mean loss of some pairs per target token."""
+        from elman.nn.forcing import Forcing, SelfFeeding
         from elman.train.task import Loss
 
-        forcing = teacher_forcing(run)
-        hidden = run.network.readouts(batch.source, batch.lengths, batch.inputs, batch.batch_sizes, forcing)
-        return Loss(run.network.softmax.loss(hidden, batch.targets), len(batch.targets))
+        forcing, feeding = teacher_forcing(run), None
+        if run.recipe.loss.teacher_forcing_by == "sequence" and forcing < 1:
+            feeding = SelfFeeding(Forcing(forcing, "sequence", run.model.end), len(batch.source))
+        hidden = run.network.readouts(batch.source, batch.lengths, batch.inputs, batch.batch_sizes, forcing, feeding)
+        targets = batch.targets
+        if feeding is not None:  # what would follow its own end is left out
+            hidden, targets = hidden[feeding.trained], targets[feeding.trained]
+        return Loss(run.network.softmax.loss(hidden, targets), len(targets))
 
     def watch(self, run: Training[Pair, Translator]) -> dict[str, float]:
         """Scores on the held-out pairs; the model that says most of their tokens right is kept."""
@@ -1027,14 +1060,8 @@ def _some(ids: Ints, pair: Pair) -> Ints:
 
 def teacher_forcing(run: Training[Pair, Translator]) -> float:
     """The share of steps that are told what is right, by now."""
-    loss, settings = run.recipe.loss, run.recipe.train
-    if loss.teacher_forcing_end is None or run.current is None:
-        return float(loss.teacher_forcing)
-    epochs = settings.epochs or EPOCHS
-    if settings.steps is not None:
-        epochs = settings.steps * settings.accumulate / len(run.current)
-    done = min(1.0, run.current.progress / epochs)
-    return float(loss.teacher_forcing + (loss.teacher_forcing_end - loss.teacher_forcing) * done)
+    loss: LossSettings = run.recipe.loss
+    return float(loss.teacher_forcing) if run.current is None else loss.forcing(run.recipe.train, run.current)
 
 
 def expected_scores(model: Translator, pairs: Sequence[tuple[Ints, Ints]]) -> dict[str, float]:

@@ -25,7 +25,7 @@ import torch
 from elman.errors import Interrupted, RunError, UserError, is_out_of_memory
 from elman.train.checkpoint import load_checkpoint, save_checkpoint
 from elman.train.log import TRACKERS, RunLog, draw_curves, read_log
-from elman.train.optimizer import Average, clip, learning_rate, make_optimizer
+from elman.train.optimizer import Average, clip, gradients_of, learning_rate, make_optimizer
 from elman.train.progress import Reporter
 from elman.train.recipe import EPOCHS, TrainSettings
 from elman.train.task import Task
@@ -132,7 +132,7 @@ class Trainer:
             self._recent.append((value, loss.tokens))
         self.tokens += tokens
         if several:  # the gradients are sums over the tokens so far
-            torch._foreach_mul_([p.grad for p in self.parameters if p.grad is not None], weight / tokens)
+            torch._foreach_mul_(gradients_of(self.parameters), weight / tokens)
         norm = clip(self.settings, self.parameters)
         self._refuse_diverged(norm, "norm of the gradient", f"batch {batch}", step=self.step + 1)
         self.optimizer.step()

@@ -218,6 +218,10 @@ def _explain(kind: type[BaseModel], error: ValidationError) -> str:
     return f"unknown key '{'.'.join(place)}': {_right_key(kind, place)}"
 
 
+SHOWN = 20
+"""Keys of a section that a message names, at most."""
+
+
 def _right_key(kind: type[BaseModel], place: list[str]) -> str:
     """What may have been meant by a key that is unknown: one like it, or where to look for one."""
     *sections, key = place
@@ -230,7 +234,9 @@ def _right_key(kind: type[BaseModel], place: list[str]) -> str:
     if elsewhere:
         return f"did you mean {' or '.join(map(repr, elsewhere))}?"
     if sections:
-        return f"the keys of '{here}' are {', '.join(name.rpartition('.')[2] for name in known)}"
+        names = [name.rpartition(".")[2] for name in known]
+        more = f" and {len(names) - SHOWN} more, which the guide has" if len(names) > SHOWN else ""
+        return f"the keys of '{here}' are {', '.join(names[:SHOWN])}{more}"
     if not known:
         return nearest(key, every)
     return f"write section.key=value, where the section is one of {', '.join(known)}"

@@ -3,7 +3,8 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from elman.nn.language import LanguageNetwork, OneHot, detach
+from elman.nn.embedding import OneHot
+from elman.nn.language import LanguageNetwork, detach
 from elman.nn.recurrent import Recurrent
 from elman.nn.softmax import ChunkedSoftmax
 from elman.nn.window import FixedWindow

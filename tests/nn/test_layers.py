@@ -42,6 +42,29 @@ def test_equals_torch(
             assert (difference <= close + rtol * value.abs()).all(), name
 
 
+@pytest.mark.parametrize("layout", ["padded", "packed"])
+@pytest.mark.parametrize("nonlinearity", ["logistic", "identity"])
+@pytest.mark.skipif(not kernels.available(), reason="the kernels were not built")
+def test_nonlinearities_that_torch_has_not(nonlinearity: str, layout: str) -> None:
+    """The kernels against the equation, which the gradients by autograd follow, and those by differences."""
+    torch.manual_seed(0)
+    options = {"num_layers": 2, "bidirectional": True, "nonlinearity": nonlinearity}
+    fast, plain = (elman.nn.RNN(X, 9, backend=backend, **options).double() for backend in ("compiled", "cells"))
+    plain.load_state_dict(fast.state_dict())
+    x, state = torch.randn(T, B, X, dtype=torch.double), state_for(fast, torch.double, B)
+    expected, got = (result(layer, x, state, LENGTHS.get(layout)) for layer in (plain, fast))
+    for name, value in expected.items():
+        torch.testing.assert_close(got[name], value, msg=name)
+    small = elman.nn.RNN(2, 3, nonlinearity=nonlinearity).double()
+    assert torch.autograd.gradcheck(lambda y: small(y)[0], torch.randn(3, 2, 2, dtype=torch.double, requires_grad=True))
+    auto = elman.nn.RNN(X, 5, nonlinearity=nonlinearity).to(torch.bfloat16)  # for which there is no kernel
+    assert auto(torch.zeros(T, B, X, dtype=torch.bfloat16))[0].shape == (T, B, 5)
+    with pytest.raises(ValueError, match="PyTorch's layer has no nonlinearity"):
+        elman.nn.convert(fast, to="torch")
+    with pytest.raises(ValueError, match="leave backend out"):
+        elman.nn.RNN(X, H, nonlinearity=nonlinearity, backend="torch")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_zeros_are_the_state_where_none_is_given(kind: str, backend: str) -> None:

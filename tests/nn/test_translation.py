@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
+from elman.nn.forcing import Forcing, SelfFeeding
 from elman.nn.softmax import ChunkedSoftmax
 from elman.nn.translation import Bridge
 from tests.nn.translators import batch, network
@@ -57,7 +58,7 @@ def test_teacher_forcing_with_a_probability() -> None:
     net, given = network("luong"), batch()
     ids, before = torch.full((4000,), 3), torch.randn(4000, 6, dtype=torch.double)
     own = net.softmax.logits(before).argmax(dim=1)
-    told = net._forced(ids, before, 0.7)
+    told = SelfFeeding(Forcing(0.7), len(ids))(ids, net._said(before))
     assert set(torch.unique(told[told != 3]).tolist()) <= set(own.tolist())
     different = own != 3
     assert abs(float((told[different] == 3).double().mean()) - 0.7) < 0.05

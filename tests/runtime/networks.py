@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 from elman import kernels
-from elman.nn.language import LanguageNetwork, OneHot
+from elman.nn.embedding import OneHot
+from elman.nn.language import LanguageNetwork
 from elman.nn.recurrent import Recurrent
 from elman.nn.softmax import ChunkedSoftmax, SampledSoftmax
 

@@ -196,10 +196,7 @@ def test_characters_of_words() -> None:
     "body,reason",
     [
         (Recurrent("mut2", 3, 5), "cell is mut2"),
-        (Recurrent("rnn", 3, 5, nonlinearity="logistic"), "cell is logistic rnn"),
-        (Recurrent("lstm", 3, 5, proj_size=2), "projection"),
-        (Recurrent("gru", 3, 5, bidirectional=True, merge="mean"), "mean"),
-        (Recurrent("gru", 3, 5, learned_state=True), "learned"),
+        (Recurrent("gru-cho", 3, 5), "cell is gru-cho"),
         (Recurrent("gru", 3, 5).double(), "float64"),
     ],
 )
@@ -207,6 +204,49 @@ def test_what_it_cannot_run_is_said_in_a_sentence(body: Recurrent, reason: str) 
     assert reason in (encoder_refusal(body) or "")
     with pytest.raises(UserError, match=reason):
         Encoder.of(nn.ModuleDict({"body": body}), body)
+
+
+@pytest.mark.parametrize("pooling", ["", *POOLINGS])
+@pytest.mark.parametrize(
+    "cell,options",
+    [
+        ("rnn", {"nonlinearity": "logistic", "bidirectional": True, "num_layers": 2}),
+        ("rnn", {"nonlinearity": "identity", "num_layers": 2}),
+        ("lstm", {"proj_size": 5, "num_layers": 2, "bidirectional": True, "connections": "residual"}),
+        ("gru", {"merge": "mean", "num_layers": 2, "bidirectional": True, "connections": "dense"}),
+        ("lstm", {"learned_state": True, "bidirectional": True}),
+    ],
+)
+def test_nonlinearities_projections_means_and_learned_states(
+    cell: str, options: dict[str, object], pooling: str
+) -> None:
+    network = Network(cell, pooling=pooling, **options)
+    with torch.no_grad():
+        for part in network.body.initial:
+            part.normal_()
+    assert_same(network, [5, 1, 9, 3])
+    assert_same(network, [4])
+
+
+@pytest.mark.parametrize("options", [{}, {"connections": "dense", "num_layers": 2}, {"learned_state": True}])
+def test_one_hot_ids_are_rows_of_the_first_matrix(options: dict[str, object]) -> None:
+    network = Network("gru", 6, 7, pooling="max", **options)
+    ids, lengths = np.array([3, 0, 6, 1, 1]), [2, 3]
+    layers, arrays = Layers.of(network.body, "body"), arrays_of(network)
+    asked = {"pooling": "max", "output": "output"}
+    by_vectors = Encoder(layers, arrays, **asked)(np.eye(7, dtype=np.float32)[ids], lengths)  # type: ignore[arg-type]
+    by_ids = Encoder(layers, arrays, one_hot=True, **asked)  # type: ignore[arg-type]
+    np.testing.assert_allclose(by_ids(ids, lengths), by_vectors, atol=CLOSE)
+    with pytest.raises(UserError, match="0 to 6"):
+        by_ids(np.array([7]), [1])
+
+
+def test_wrong_input_to_layers_that_are_not_packed_is_told() -> None:
+    compiled = Network("gru", 6, 4, learned_state=True).encoder()
+    vectors = np.zeros((5, 4), np.float32)
+    for read, lengths in ((vectors, [6]), (vectors, [5, 0]), (vectors, []), (vectors[:, :3], [5]), (vectors[0], [1])):
+        with pytest.raises(UserError):
+            compiled(read, lengths)
 
 
 def test_wrong_input_is_told_and_never_read() -> None:

@@ -79,7 +79,7 @@ def test_a_tagger_says_what_pytorch_says(tmp_path: Path, settings: tuple[str, ..
 def test_what_the_runtime_cannot_run_goes_through_pytorch(tmp_path: Path) -> None:
     classifiers.write_table(tmp_path / "names.csv")
     made = classifiers.run(tmp_path / "names.csv", tmp_path / "run", "model.cell=mut1", "train.steps=2")
-    assert made.refusal() == "the engine runs rnn (tanh, relu), lstm and gru, and this network's cell is mut1"
+    assert made.refusal() == "the engine runs rnn, lstm and gru, and this network's cell is mut1"
     with pytest.raises(UserError, match="does not run this model: the engine runs rnn"):
         made.runtime()
     assert made.predict("ola").label in made.labels

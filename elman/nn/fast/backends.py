@@ -219,7 +219,10 @@ def _prepared(layer: nn.RNNBase, input: Tensor | PackedSequence, hx: Hidden | No
     state = None if hx is None else _state(layer, steps, hx)
     weights = weights_of(layer, getattr(layer, "weight_dropout", 0.0))
     call = Call(layer, weights, steps.data, steps.batch_sizes, state)
-    return steps, call, choose(getattr(layer, "backend", "auto"), *call.tensors())
+    backend = choose(getattr(layer, "backend", "auto"), *call.tensors())
+    if backend is run_torch and not hasattr(torch, layer.mode.lower()):  # the logistic and the identity network
+        backend = run_cells
+    return steps, call, backend
 
 
 def _state_shapes(layer: nn.RNNBase, batch: int) -> list[tuple[int, int, int]]:

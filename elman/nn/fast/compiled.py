@@ -35,7 +35,7 @@ class Shape:
     """What a layer's call depends on besides its tensors."""
 
     mode: str
-    """RNN_TANH, RNN_RELU, LSTM or GRU."""
+    """RNN_ and its nonlinearity, LSTM or GRU."""
     input: int
     hidden: int
     projected: bool

@@ -1,6 +1,6 @@
 """The layers of `torch.nn` from inside: the weights they compute with, the cell that has them, a single step."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import is_
 from typing import Any
 
@@ -98,7 +98,15 @@ def next_state(mode: str, x: Tensor, hh: Tensor, state: State) -> State:
         i, f, g, o = total.chunk(4, dim=1)
         c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
         return o.sigmoid() * c.tanh(), c
-    return (total.tanh_() if mode == "RNN_TANH" else total.relu_(),)
+    return (IN_PLACE[mode](total),)
+
+
+IN_PLACE: dict[str, Callable[[Tensor], Tensor]] = {
+    "RNN_TANH": Tensor.tanh_,
+    "RNN_RELU": Tensor.relu_,
+    "RNN_LOGISTIC": Tensor.sigmoid_,
+    "RNN_IDENTITY": lambda total: total,
+}
 
 
 def _gru(x: Tensor, hh: Tensor, h: Tensor) -> State:
