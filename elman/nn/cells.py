@@ -28,6 +28,7 @@ NONLINEARITIES: dict[str, Callable[[Tensor], Tensor]] = {
     "tanh": torch.tanh,
     "relu": torch.relu,
     "logistic": torch.sigmoid,
+    "identity": lambda x: x,
 }
 
 
@@ -142,7 +143,7 @@ class ElmanCell(Cell):
 
         h' = f(W_ih x + b_ih + W_hh h + b_hh)
 
-    with f = tanh, relu or logistic (Elman's own).
+    with f = tanh, relu, logistic (Elman's own) or identity, which makes a linear network.
 
     >>> (h,) = ElmanCell(3, 5, nonlinearity="logistic")(torch.zeros(2, 3))
     >>> bool((h > 0).all())

@@ -60,7 +60,7 @@ class Layers:
         if isinstance(first, nn.RNNBase):
             cell, nonlinearity = next(pair for pair, mode in MODES.items() if mode == first.mode)
         elif cell in ("rnn", "elman"):
-            cell, nonlinearity = "rnn", "logistic"
+            cell, nonlinearity = "rnn", first.cells[0].nonlinearity
         return cls(
             name,
             cell,

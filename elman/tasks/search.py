@@ -10,6 +10,7 @@ from elman.decode import Beam, Control, Hypothesis, Sampling, StepModel, forced_
 from elman.decode.control import holds, remaining
 from elman.errors import UserError, nearest
 from elman.text.sides import Sides
+from elman.text.tokenizer import Tokenizer
 from elman.train.recipe import Count, Section, parse
 
 Phrase = tuple[int, ...]
@@ -124,8 +125,9 @@ replace_unknown=False)
 
     def control(self, sides: Sides) -> Control:
         """The prefix and the words, as ids; what no translation can keep to is refused."""
+        never = {(id,) for id in sides.target.unwritten}
         if not (self.prefix or self.require or self.forbid):
-            return Control()
+            return Control(forbid=tuple(sorted(never)))
         forbidden = {word: _forms(sides, word) for word in self.forbid}
         asked = {text: _phrase(sides, text) for text in (self.prefix, *self.require) if text}
         for text, ids in asked.items():
@@ -133,7 +135,7 @@ replace_unknown=False)
                 if any(holds(ids, form) for form in forms):
                     raise UserError(f"{text!r} is asked for and {word!r}, which is in it, forbidden: leave one out")
         require = tuple(_phrase(sides, word) for word in self.require)
-        control = Control(asked.get(self.prefix, ()), require, tuple(sorted(set().union(*forbidden.values()))))
+        control = Control(asked.get(self.prefix, ()), require, tuple(sorted(never.union(*forbidden.values()))))
         if self.max_length is not None and needed(control) > self.max_length:
             raise UserError(
                 f"what is asked for takes {needed(control)} tokens, and max_length = {self.max_length}: ask for less"
@@ -209,18 +211,21 @@ class TranslateOptions(Search):
     channel_weights: str | None = Field(None, description="Of the reranking, name=value,...; elman rerank finds them.")
 
 
-def sampled(steps: StepModel[Any], sampling: Sampling, end: int, room: Sequence[int]) -> list[list[Hypothesis]]:
+def sampled(
+    steps: StepModel[Any], sampling: Sampling, target: Tokenizer, room: Sequence[int]
+) -> list[list[Hypothesis]]:
     """One text for each row, of at most `room` tokens, the end token counted; scored by its mean log-probability."""
-    rows = len(room)
+    rows, start, end = len(room), target.start_id, target.eos_id
     written: list[list[int]] = [[] for _ in range(rows)]
     options: dict[str, Any] = {"stop_ids": {end}, "stop_when": lambda row: len(written[row]) == room[row]}
-    new_ids = generate(steps, [[end]] * rows, length=max(room), sampling=sampling, same_start=False, **options)
+    options["suppress"] = target.unwritten
+    new_ids = generate(steps, [[start]] * rows, length=max(room), sampling=sampling, same_start=False, **options)
     for new in new_ids:
         for row, id in new.items():
             written[row].append(id)
     finished = [len(ids) < limit for ids, limit in zip(written, room, strict=True)]
     said = [[*ids, end] if over else ids for ids, over in zip(written, finished, strict=True)]
-    log_probs = forced_log_probs(steps, said, start_id=end)
+    log_probs = forced_log_probs(steps, said, start_id=start)
     return [
         [Hypothesis(ids, log_prob, log_prob / len(whole), over)]
         for ids, whole, log_prob, over in zip(written, said, log_probs, finished, strict=True)

@@ -1,5 +1,6 @@
 """Sections that the recipes of several tasks have in common."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
@@ -8,6 +9,7 @@ from elman.runtime.layers import Layers
 from elman.train.recipe import BatchSection, Section
 
 if TYPE_CHECKING:
+    from elman.nn.cells import Cell as NetworkCell
     from elman.nn.recurrent import Recurrent
 
 Cell = Literal["rnn", "elman", "lstm", "gru", "gru-cho", "mut1", "mut2", "mut3"]
@@ -66,7 +68,7 @@ class LayersSection(Section):
     """Recurrent layers."""
 
     cell: Cell = "lstm"
-    nonlinearity: Literal["tanh", "relu", "logistic"] = Field("tanh", description="of the rnn cell")
+    nonlinearity: Literal["tanh", "relu", "logistic", "identity"] = Field("tanh", description="of the rnn cell")
     layers: int = Field(1, ge=1, le=64)
     hidden: int = Field(128, ge=1)
     connections: Literal["plain", "residual", "dense"] = "plain"
@@ -97,9 +99,13 @@ class LayersSection(Section):
             **options,
         }
         dropout = self.dropout if asked["num_layers"] > 1 else 0.0
-        body = Recurrent(self.cell, input_size, dropout=dropout, **asked)
+        body = Recurrent(self.cell_class(), input_size, dropout=dropout, **asked)
         initialise(body, self.initialise, forget_bias=self.forget_bias)
         return body
+
+    def cell_class(self) -> "str | type[NetworkCell]":
+        """The cell of the layers, as `Recurrent` takes it."""
+        return self.cell
 
     def described(self, name: str, input_size: int, **options: Any) -> Layers:
         """The layers in plain words, for the compiled runtime; their weights begin with `name`."""
@@ -111,3 +117,28 @@ class LayersSection(Section):
     def words(self) -> str:
         """The layers in a few words: 2 x lstm 256."""
         return f"{self.layers} x {self.cell} {self.hidden}"
+
+
+class OutputSection(LayersSection):
+    """Recurrent layers, and what of them the output layer reads."""
+
+    output: Literal["state", "combined"] = Field(
+        "state", description="what the output layer reads: the state, or combined: the input and the state before it"
+    )
+
+    @model_validator(mode="after")
+    def _combined_is_one_simple_layer(self) -> "OutputSection":
+        if self.output == "combined" and (self.cell not in ("rnn", "elman") or self.layers > 1):
+            raise ValueError("model.output = combined goes with one layer of the rnn cell only")
+        return self
+
+    def cell_class(self) -> "str | type[NetworkCell]":
+        if self.output == "state":
+            return super().cell_class()
+        from elman.nn.combined import CombinedCell
+
+        return CombinedCell
+
+    def described(self, name: str, input_size: int, **options: Any) -> Layers:
+        layers = super().described(name, input_size, **options)
+        return layers if self.output == "state" else replace(layers, cell="combined rnn")

@@ -28,6 +28,7 @@ from elman.records.places import RecordError
 from elman.records.splits import Key, split_pairs
 from elman.runtime import CompiledTranslator, TranslationParts
 from elman.runtime.quantise import Arrays
+from elman.runtime.translation import ATTENDS
 from elman.runtime.weights import Shapes
 from elman.tasks.folder import Config
 from elman.tasks.model import Model, check_texts, listed
@@ -128,9 +129,9 @@ class ModelSettings(LayersSection):
         "target", description="the softmax is the target embedding; all: and that is the source's too"
     )
     bridge: Literal["copy", "linear", "zero"] = Field("linear", description="encoder's last state to decoder's first")
-    decoder: Literal["plain", "bahdanau", "luong", "luong-feeding"] = "luong"
+    decoder: Literal["plain", "bahdanau", "luong", "luong-feeding", "tutorial", "tutorial-attention"] = "luong"
     attention: Literal[
-        "dot", "scaled-dot", "general", "reduced-rank", "additive", "cosine", "location", "fixed-length"
+        "dot", "scaled-dot", "general", "reduced-rank", "additive", "cosine", "plain-cosine", "location", "fixed-length"
     ] = "general"
     longest: int = Field(
         50, ge=1, description="source places that the location and fixed-length attentions can look at"
@@ -150,16 +151,36 @@ class ModelSettings(LayersSection):
         if self.encoder_hidden is None and self.hidden % both:
             raise ValueError("model.hidden should be even, half of it for each direction of the encoder")
         memory = both * self.encoder_size
-        if self.decoder != "plain" and self.attention in ("dot", "scaled-dot", "cosine") and memory != self.hidden:
+        compares = self.attends and self.attention in ("dot", "scaled-dot", "cosine", "plain-cosine")
+        if compares and memory != self.hidden:
             raise ValueError(
                 f"model.attention = {self.attention} compares the decoder's {self.hidden} entries with the encoder's "
                 f"{memory}: leave model.encoder_hidden out, or take general"
             )
         if self.bridge == "copy" and memory != self.hidden:
             raise ValueError(f"model.bridge = copy cannot put {memory} entries into {self.hidden}: take linear")
-        if self.attention == "fixed-length" and self.decoder != "bahdanau":
-            raise ValueError("model.attention = fixed-length sees the step's input: it goes with the bahdanau decoder")
+        if self.attention == "fixed-length" and self.decoder not in ("bahdanau", "tutorial-attention"):
+            raise ValueError(
+                "model.attention = fixed-length sees the step's input: it goes with the bahdanau decoder and "
+                "tutorial-attention"
+            )
+        if self.tied != "none" and self.decoder.startswith("tutorial") and self.embedding != self.hidden:
+            raise ValueError(
+                f"the softmax of model.decoder = {self.decoder} reads the state: with model.hidden = {self.hidden} "
+                f"take model.embedding = {self.hidden}, or model.tied = none"
+            )
         return self
+
+    @property
+    def attends(self) -> bool:
+        """Whether the decoder has an attention."""
+        return self.decoder not in ("plain", "tutorial")
+
+    @property
+    def readout(self) -> int:
+        """The size of what the softmax reads."""
+        of_state = self.tied == "none" or self.decoder.startswith("tutorial")
+        return self.hidden if of_state else self.embedding
 
     @property
     def encoder_size(self) -> int:
@@ -168,12 +189,13 @@ class ModelSettings(LayersSection):
 
     def attending(self) -> str:
         """The decoder and its attention in a few words."""
-        return "no attention" if self.decoder == "plain" else f"{self.decoder} decoder, {self.attention} attention"
+        plain = "no attention" if self.decoder == "plain" else f"{self.decoder} decoder"
+        return f"{self.decoder} decoder, {self.attention} attention" if self.attends else plain
 
     @property
     def places(self) -> int | None:
         """How many places of a source the attention can look at, from the first one read; None where all."""
-        fixed = self.attention in ("location", "fixed-length") and self.decoder != "plain"
+        fixed = self.attention in ("location", "fixed-length") and self.attends
         return self.longest if fixed else None
 
 
@@ -281,8 +303,13 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         return min(model.config.longest for model in (self, *self.others))
 
     @property
+    def start(self) -> int:
+        """The id that stands before every target."""
+        return self.sides.target.start_id
+
+    @property
     def end(self) -> int:
-        """The id that stands before and behind every target."""
+        """The id that stands behind every target."""
         return self.sides.target.eos_id
 
     def ensemble_with(self, *others: "Translator") -> "Translator":
@@ -387,7 +414,7 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         first, controls, lengths = searches[0], [search.control(self.sides) for search in searches], ragged.lengths
         room = limits(self.config.search, first, lengths.tolist(), controls)
         if first.sampling is not None:
-            return sampled(steps, first.sampling, self.end, room)
+            return sampled(steps, first.sampling, self.sides.target, room)
         try:
             return self._beam(steps, first, controls, room, lengths.tolist(), tree)
         except NothingFound as error:
@@ -406,12 +433,12 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         tree: SearchTree | None,
     ) -> list[list[Hypothesis]]:
         beam = search.settled(self.config.search, max(room), self.sides.target.size)
-        if beam.coverage and any(model.settings.decoder == "plain" for model in (self, *self.others)):
+        if beam.coverage and not all(model.settings.attends for model in (self, *self.others)):
             raise UserError("coverage counts where a model attends, and this one has no attention: leave it out")
         return beam_search(
             steps,
             len(lengths),
-            start_id=self.end,
+            start_id=self.start,
             stop_id=self.end,
             beam=beam,
             lengths=room,
@@ -437,7 +464,7 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
     def batches(self, pairs: Sequence[tuple[Ints, Ints]]) -> "Iterator[tuple[Ints, Batch]]":
         """Encoded pairs in batches of similar length, with the places of the pairs in each row."""
         for rows in by_length([len(target) + 1 for _, target in pairs], SENTENCES, tokens=TOKENS):
-            batch = make_batch([pairs[row] for row in rows], self.end)
+            batch = make_batch([pairs[row] for row in rows], self.end, self.start)
             yield rows[batch.order], batch
 
     def log_probs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -484,7 +511,7 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         asked = [row for row, search in enumerate(searches) if search.alignments or search.replace_unknown]
         if not asked:
             return
-        if self.settings.decoder == "plain":
+        if not self.settings.attends:
             raise UserError("this model has no attention, so it cannot say where it attends: train one that has")
         pairs = [(sources[row], np.array(found[row].n_best[0].ids, np.int64)) for row in asked]
         for row, table in zip(asked, self.attention(pairs), strict=True):
@@ -558,7 +585,7 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
             settings.embedding, hidden_size=settings.encoder_size, bidirectional=settings.bidirectional
         )
         layers = settings.decoder_layers or settings.layers
-        readout = settings.hidden if settings.tied == "none" else settings.embedding
+        readout = settings.readout
         decoder = Decoder(
             settings.decoder,
             settings.cell,
@@ -605,14 +632,14 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         encoder = settings.described(
             "encoder", size, hidden_size=settings.encoder_size, bidirectional=settings.bidirectional
         )
-        readout = settings.hidden if settings.tied == "none" else size
+        readout = settings.readout
         fed = {"bahdanau": encoder.output_size, "luong-feeding": readout}.get(settings.decoder, 0)
         layers = settings.decoder_layers or settings.layers
         return TranslationParts(
             encoder,
             settings.described("decoder.body", size + fed, num_layers=layers),
             settings.decoder,
-            None if settings.decoder == "plain" else settings.attention,
+            settings.attention if settings.attends else None,
             settings.bridge,
             sides.source.size,
             sides.target.size,
@@ -625,7 +652,7 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
 
     def shapes(self) -> Shapes | None:
         parts = self.described()
-        return None if parts.encoder.mode is None else parts.shapes()
+        return parts.shapes() if parts.encoder.mode is not None and parts.kind in ATTENDS else None
 
     def why_not_compiled(self) -> str | None:
         return self.described().refusal()
@@ -657,7 +684,7 @@ def translated(
 def _attention(settings: ModelSettings, memory_size: int) -> "Attention | None":
     from elman.nn.attention import ATTENTIONS
 
-    if settings.decoder == "plain":
+    if not settings.attends:
         return None
     kind = ATTENTIONS[settings.attention]
     query = settings.hidden + (settings.embedding if kind.sees_input else 0)
@@ -727,7 +754,7 @@ class Batch:
 
     source: "Tensor"  # B x S
     lengths: "Tensor"  # B: tokens of each source
-    inputs: "Tensor"  # N, packed: the token before each one to be said, the end token before the first
+    inputs: "Tensor"  # N, packed: the token before each one to be said, the start token before the first
     targets: "Tensor"  # N, packed: the tokens to be said, the end token last
     batch_sizes: "Tensor"  # T: how many targets have a first token, a second one,
     order: Ints  # B: which of the given pairs each row is
@@ -736,8 +763,8 @@ class Batch:
         return f"of {len(self.source)} pairs, {len(self.targets)} target tokens"
 
 
-def make_batch(pairs: Sequence[tuple[Ints, Ints]], end: int) -> Batch:
-    """Encoded pairs as a batch; `end` stands before and behind each target.
+def make_batch(pairs: Sequence[tuple[Ints, Ints]], end: int, start: int | None = None) -> Batch:
+    """Encoded pairs as a batch; `end` stands behind each target, and before it `start`, or the end again.
 
     >>> batch = make_batch([(np.array([7]), np.array([3])), (np.array([8, 9]), np.array([4, 5]))], end=1)
     >>> batch.source.tolist(), batch.inputs.tolist(), batch.targets.tolist(), batch.batch_sizes.tolist()
@@ -747,7 +774,7 @@ def make_batch(pairs: Sequence[tuple[Ints, Ints]], end: int) -> Batch:
 
     targets = Ragged.of([np.append(target, end) for _, target in pairs])
     before = np.empty_like(targets.data)
-    before[1:], before[targets.starts] = targets.data[:-1], end
+    before[1:], before[targets.starts] = targets.data[:-1], end if start is None else start
     order, batch_sizes, _ = targets.packing
     source = Ragged.of([pairs[row][0] for row in order])
     arrays = (source.padded(), source.lengths, targets.packed(before), targets.packed(), batch_sizes)
@@ -870,7 +897,7 @@ class Translate(Task[Pair, Translator]):
         return ExampleBatches(
             np.array([[len(target) + 1, len(source)] for source, target in run.examples]),
             None,
-            lambda rows: make_batch([run.examples[row] for row in rows], run.model.end),
+            lambda rows: make_batch([run.examples[row] for row in rows], run.model.end, run.model.start),
             tokens=run.recipe.batch.amount,
             seed=run.recipe.train.seed,
             text=fingerprint(map(self.key, run.data.train)),
@@ -965,7 +992,7 @@ class Translate(Task[Pair, Translator]):
         return "\n\n".join([*blocks, f"BLEU {scores['bleu_signature']}\nchrF {scores['chrf_signature']}"])
 
     def use(self, recipe: TranslateRecipe, report: "Report") -> tuple[Sequence[str], str]:
-        attends = ["elman explain {model} TEXT --out alignment.png"] if recipe.model.decoder != "plain" else []
+        attends = ["elman explain {model} TEXT --out alignment.png"] if recipe.model.attends else []
         commands = ("elman predict {model} FILE", *attends, "elman evaluate {model} SOURCES TARGETS")
         return commands, 'model.predict("a text").text'
 
@@ -1021,6 +1048,6 @@ def written_scores(
     said = [ready(text) for text in hypotheses]
     wanted = [[ready(text) for text in several] for several in right]
     scores = corpus_scores(said, wanted, lowercase=target.lowercase, tokenize=settings.tokenize)
-    cut = list if target.kind in ("characters", "bytes") else str.split
+    cut = list if target.kind in ("characters", "codepoints", "bytes") else str.split
     edits = edit_scores([cut(text) for text in said], [[cut(text) for text in several] for several in wanted])
     return {**scores.to_dict(), "exact_match": edits.exact_match, "error_rate": edits.error_rate, "lines": len(said)}

@@ -28,6 +28,7 @@ def recurrent(**options: Any) -> LanguageNetwork:
         (recurrent(cell="gru-cho"), "gru-cho"),
         (recurrent(cell="mut1"), "mut1"),
         (recurrent(cell="rnn", nonlinearity="logistic"), "logistic"),
+        (recurrent(cell="rnn", nonlinearity="identity"), "identity"),
         (recurrent(bidirectional=True), "both ways"),
         (recurrent(bidirectional=True, merge="mean"), "both ways"),
         (recurrent().double(), "float64"),
