@@ -9,13 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "compare", "evaluate", "fit", "load"]
+__all__ = ["__version__", "compare", "evaluate", "fit", "load", "pack", "pad"]
 
 _FOUND_IN = {"compare": "elman.tasks.compare", "evaluate": "elman.tasks", "fit": "elman.tasks", "load": "elman.tasks"}
+_FOUND_IN |= {"pack": "elman.ragged", "pad": "elman.ragged"}
 _ROOMS = {"baselines", "batches", "corpora", "decode", "draw", "inspect", "lab", "metrics", "nn", "records", "runtime"}
 _ROOMS |= {"sklearn", "tasks", "text", "train"}
 
 if TYPE_CHECKING:
+    from elman.ragged import pack, pad
     from elman.tasks import evaluate, fit, load
     from elman.tasks.compare import compare
 

@@ -109,3 +109,65 @@ class Ragged:
         padded = np.full((len(self.lengths), most, *self.data.shape[1:]), filler, self.data.dtype)
         padded[np.arange(most) < self.lengths[:, None]] = self.data
         return padded
+
+
+class Packed(NamedTuple):
+    """Sequences without padding, all first steps, then all second ones; the names are those of PyTorch's.
+
+    >>> packed = pack([[7], [1, 2, 3]])
+    >>> packed.data.tolist(), packed.batch_sizes.tolist(), packed.sorted_indices.tolist()
+    ([1, 7, 2, 3], [2, 1, 1], [1, 0])
+    >>> [sequence.tolist() for sequence in packed.sequences()]
+    [[7], [1, 2, 3]]
+    """
+
+    data: NDArray[Any]
+    """N x ...: the steps."""
+    batch_sizes: Ints
+    """T: how many sequences have a first step, a second one, ..."""
+    sorted_indices: Ints
+    """B: which of the given sequences stands first, second, ...: the longest first, equals as they came."""
+
+    def sequences(self) -> Ragged:
+        """The sequences again, in the order in which they were given."""
+        places = np.arange(len(self.sorted_indices))
+        lengths = np.empty(len(places), np.int64)
+        lengths[self.sorted_indices] = (self.batch_sizes[:, None] > places).sum(axis=0)
+        return Ragged(self.data, lengths).unpacked(self.data)
+
+
+def pad(sequences: Sequence[ArrayLike], value: int = 0) -> NDArray[Any]:
+    """One table of sequences of different length (B x T), those that are shorter filled up with `value`.
+
+    >>> names = ["adylov", "solan", "hard", "san"]
+    >>> pad([[ord(letter) for letter in name] for name in names])
+    array([[ 97, 100, 121, 108, 111, 118],
+           [115, 111, 108,  97, 110,   0],
+           [104,  97, 114, 100,   0,   0],
+           [115,  97, 110,   0,   0,   0]])
+    """
+    return _ragged(sequences).padded(value)
+
+
+def pack(sequences: Sequence[ArrayLike]) -> Packed:
+    """Sequences of different length without padding: what `torch.nn.utils.rnn.pack_sequence` makes of tensors.
+
+    >>> packed = pack([list("abc"), list("x")])
+    >>> "".join(packed.data), packed.batch_sizes.tolist()
+    ('axbc', [2, 1, 1])
+
+    A layer of `elman.nn` reads it as `PackedSequence(*map(torch.from_numpy, pack(vectors)))`.
+    """
+    ragged = _ragged(sequences)
+    order, batch_sizes, _ = ragged.packing
+    return Packed(ragged.packed(), batch_sizes, order)
+
+
+def _ragged(sequences: Sequence[ArrayLike]) -> Ragged:
+    arrays = [np.asarray(sequence) for sequence in sequences]
+    if not arrays or any(array.ndim == 0 for array in arrays):
+        raise ValueError("give at least one sequence, and each as a list or an array of its steps")
+    filled = [array for array in arrays if len(array)] or arrays[:1]  # an empty list has no type of its own
+    if any(array.shape[1:] != filled[0].shape[1:] for array in filled):
+        raise ValueError(f"every step should have the same shape, got {sorted({a.shape[1:] for a in filled})}")
+    return Ragged(np.concatenate(filled), np.array([len(array) for array in arrays]))

@@ -177,7 +177,11 @@ class _Texts:
     def __iter__(self) -> Iterator[str]:
         texts = (record.text for record in self.files.records(self.part))
         settings = self.settings
-        if settings.kind not in ("characters", "bytes") or settings.normalise != "none" or settings.lowercase:
+        if (
+            settings.kind not in ("characters", "codepoints", "bytes")
+            or settings.normalise != "none"
+            or settings.lowercase
+        ):
             return texts  # what stands at the end of one text may change what the next one begins with
         return map("".join, iter(lambda: list(islice(texts, JOINED)), []))
 

@@ -177,6 +177,7 @@ def weights_of(network: TranslationNetwork) -> dict[str, Tensor]:
     attention = cast(AdditiveAttention, network.decoder.attention)
     encoder, decoder = network.encoder.layers[0].state_dict(), network.decoder.body.layers[0].state_dict()
     bridge = cast(nn.ModuleList, network.bridge.maps[0])[0].state_dict()
+    readout = cast(nn.Linear, network.decoder.to_readout).state_dict()
     return {
         "source": network.source.weight,
         "target": network.target.weight,
@@ -186,6 +187,6 @@ def weights_of(network: TranslationNetwork) -> dict[str, Tensor]:
         "query": attention.W.weight,
         "keys": attention.U.weight,
         "energy": attention.v.weight,
-        **{f"readout.{name}": weight for name, weight in network.decoder.to_readout.state_dict().items()},
+        **{f"readout.{name}": weight for name, weight in readout.items()},
         "softmax": network.softmax.weight,
     }

@@ -123,7 +123,7 @@ class AlignmentView(View[Alignment]):
 
     def refusal(self, model: AnyModel) -> str | None:
         assert isinstance(model, Translator)
-        return "it has no attention" if model.settings.decoder == "plain" else None
+        return None if model.settings.attends else "it has no attention"
 
     def compute(self, model: AnyModel, texts: Sequence[str], options: AlignmentOptions) -> list[Alignment]:
         assert isinstance(model, Translator)

@@ -150,6 +150,7 @@ class _Writer:
         """What follows each of some prompts: so many ids, or up to the end token and that."""
         model, end = self.model, self.model.tokenizer.eos_id
         options: dict[str, Any] = {"length": length, "stop_ids": {end} if ends else (), "first_stream": first}
+        options["suppress"] = model.tokenizer.unwritten
         if model.backend != "torch" and model.refusal() is None:
             place = label_place(model, self.label) if model.labels else None
             steps = model.engine().generate(prompts, label=place, **asdict(self.sampling), **options)

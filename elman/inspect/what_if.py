@@ -94,7 +94,7 @@ def what_if(
 def _alignment(model: Translator, source: np.ndarray, best: "Hypothesis", steps: Any) -> Alignment:
     """What the network attended to while it was made to write a text."""
     state, rows = steps.start(1), []
-    for token in [model.end, *best.ids][: len(best.ids)]:
+    for token in [model.start, *best.ids][: len(best.ids)]:
         _, state = steps.step(np.array([token]), state)
         rows.append(steps.attention(state)[0])
     table = np.array(rows, np.float32).reshape(len(best.ids), len(source))
@@ -138,7 +138,7 @@ class WhatIfView(View[WhatIf]):
 
     def refusal(self, model: AnyModel) -> str | None:
         assert isinstance(model, Translator)
-        return "it has no attention" if model.settings.decoder == "plain" else None
+        return None if model.settings.attends else "it has no attention"
 
     def compute(self, model: AnyModel, texts: Sequence[str], options: WhatIfOptions) -> list[WhatIf]:
         assert isinstance(model, Translator)

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from elman.draw.panels import HeatMap, Line, Lines, Panel, Table, Token, Tokens
 from elman.lab.experiment import Experiment, Say
 from elman.lab.networks import CellOptions, Network, fit, name_of, spread
+from elman.lab.recognisers import StackRecogniser
 from elman.nn.cells import Cell
 
 LONGEST = 10  # n of the words to learn from; twice as many symbols
@@ -35,7 +36,7 @@ class LanguageOptions(CellOptions):
     cells: tuple[Any, ...] = Field(("rnn", "rnn-relu", "lstm", "gru"), description="Cells to compare; repeat it.")
     hidden: int = Field(16, ge=2, le=1024, description="Units of the layer.")
     updates: int = Field(1200, ge=1, le=1_000_000, description="Of training, for each language.")
-    states: int = Field(21, ge=1, le=10_000, description="Of the finite automaton that is shown beside the cells.")
+    states: int = Field(21, ge=1, le=10_000, description="Of the finite automata that are shown beside the cells.")
 
 
 def counted(n: int, symbols: str) -> Word:
@@ -78,6 +79,12 @@ LANGUAGES: dict[str, tuple[str, Callable[[int, np.random.Generator], Word]]] = {
     "Dyck-2": ("()[]", lambda n, chance: nested(n, "()[]", chance)),
 }
 """Of each its symbols, and a word of n pairs."""
+STACKS = {
+    "aⁿbⁿ": StackRecogniser({"a": "b"}, turns=True),
+    "Dyck-1": StackRecogniser({"(": ")"}),
+    "Dyck-2": StackRecogniser({"(": ")", "[": "]"}),
+}
+"""The languages that one stack recognises: of aⁿbⁿcⁿ it has forgotten the count when the c come."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +111,16 @@ class Learned:
 
 
 @dataclass(frozen=True)
+class Recognised:
+    """What an automaton makes of words of a language, as many of each length as the networks are tested on."""
+
+    automaton: str
+    language: str
+    accuracy: dict[int, float]
+    """By n: the share of words that are right after every symbol."""
+
+
+@dataclass(frozen=True)
 class Languages:
     """What the experiment measured."""
 
@@ -111,6 +128,7 @@ class Languages:
     """The n of the longest words to learn from."""
     states: int
     results: list[Learned]
+    recognised: list[Recognised]
 
 
 def encode(words: list[Word], symbols: str) -> tuple[Tensor, Tensor, Tensor]:
@@ -173,13 +191,23 @@ def learn(cell: str | type[Cell], language: str, options: LanguageOptions) -> Le
     return Learned(name_of(cell), language, table, counter)
 
 
-def automaton(states: int, n: int) -> float:
-    """What the best finite automaton of so many states gets of a^n b^n: it needs 2n + 1 of them to count to n.
+def recognise(language: str, states: int) -> list[Recognised]:
+    """A finite automaton of so many states, and the stack recogniser, where one stack is enough.
 
-    >>> automaton(21, 10), automaton(21, 11)
-    (1.0, 0.0)
+    >>> finite, stack = recognise("aⁿbⁿ", states=21)
+    >>> finite.accuracy[10], finite.accuracy[12], stack.accuracy[40]
+    (1.0, 0.0, 1.0)
     """
-    return 1.0 if 2 * n + 1 <= states else 0.0
+    name = f"automaton of {states} states"
+    if language not in STACKS:  # the a that came; the b that are left, beside the c to come; the c that are left
+        return [Recognised(name, language, {n: float(2 * n + 2 + n * (n - 1) // 2 <= states) for n in TESTED})]
+    make, chance = LANGUAGES[language][1], np.random.default_rng(0)
+    words = {n: [make(n, chance) for _ in range(EACH)] for n in TESTED}
+    found = []
+    for called, recogniser in ((name, STACKS[language].finite(states)), ("stack", STACKS[language])):
+        right = {n: [recogniser.read(word) == after for word, after in some] for n, some in words.items()}
+        found.append(Recognised(called, language, {n: float(np.mean(some)) for n, some in right.items()}))
+    return found
 
 
 class LanguagesExperiment(Experiment[Languages]):
@@ -199,7 +227,8 @@ class LanguagesExperiment(Experiment[Languages]):
             for cell in options.cells:
                 say(f"{language}: {name_of(cell)}")
                 results.append(learn(cell, language, options))
-        return Languages(LONGEST, options.states, results)
+        recognised = [one for language in LANGUAGES for one in recognise(language, options.states)]
+        return Languages(LONGEST, options.states, results, recognised)
 
     def verdict(self, data: Languages) -> tuple[bool | None, str]:
         beyond = [n for n in TESTED if n > data.longest]
@@ -213,7 +242,8 @@ class LanguagesExperiment(Experiment[Languages]):
             for language, one in best.items()
         )
         first = best.get("aⁿbⁿ")
-        holds = first is not None and any(spread(first.accuracy[n]).mean > automaton(data.states, n) for n in beyond)
+        finite = next(one.accuracy for one in data.recognised if one.language == "aⁿbⁿ")
+        holds = first is not None and any(spread(first.accuracy[n]).mean > finite[n] for n in beyond)
         return holds, f"words right beyond n = {data.longest}, the best cell: {told}."
 
     def panels(self, data: Languages) -> list[Panel]:
@@ -230,9 +260,11 @@ class LanguagesExperiment(Experiment[Languages]):
                 )
                 for one in rows
             ]
-            if language == "aⁿbⁿ":
-                shares = [automaton(data.states, n) for n in TESTED]
-                lines.append(Line(f"automaton of {data.states} states", list(TESTED), shares, dashed=True))
+            lines += [
+                Line(one.automaton, list(TESTED), [one.accuracy[n] for n in TESTED], dashed=True)
+                for one in data.recognised
+                if one.language == language
+            ]
             panels.append(
                 Lines(f"{language}: words right, by n (learned up to {data.longest})", lines, "n", "share of words")
             )
@@ -251,6 +283,8 @@ class LanguagesExperiment(Experiment[Languages]):
         panels.append(Table("counting units", ["language", "cell", "unit", "correlation"], counters))
         names = [f"{one.language} {one.cell}" for one in data.results]
         values = [[spread(one.accuracy[n]).mean for n in TESTED] for one in data.results]
+        names += [f"{one.language} {one.automaton}" for one in data.recognised]
+        values += [[one.accuracy[n] for n in TESTED] for one in data.recognised]
         panels.append(HeatMap("words right", values, names, [f"n = {n}" for n in TESTED]))
         return panels
 

@@ -12,10 +12,13 @@ from elman.nn.attention import (
     FixedLengthAttention,
     GeneralAttention,
     LocationAttention,
+    PlainCosineAttention,
     ReducedRankAttention,
     ScaledDotAttention,
 )
+from elman.nn.automaton import AutomatonNetwork, SecondOrderCell, WeightedAutomaton
 from elman.nn.cells import Cell, ChoGRUCell, ElmanCell, GRUCell, LSTMCell
+from elman.nn.combined import CombinedCell
 from elman.nn.crf import CRF, Forbidden, forbidden_transitions
 from elman.nn.decoder import Decoder, DecoderState, Memory
 from elman.nn.dropout import EmbeddingDropout, LockedDropout, drop_weight, locked_dropout
@@ -25,6 +28,7 @@ from elman.nn.initialise import forget_bias_, gaussian_, identity_, initialise, 
 from elman.nn.language import LanguageNetwork
 from elman.nn.layers import GRU, LSTM, RNN, convert
 from elman.nn.mutants import MUT1Cell, MUT2Cell, MUT3Cell
+from elman.nn.one_matrix import from_one_matrix, to_one_matrix
 from elman.nn.pooling import POOLINGS, AttentionPooling, LastPooling, MaxPooling, MeanPooling, Pooling
 from elman.nn.recurrent import CELLS, Recurrent
 from elman.nn.softmax import AdaptiveSoftmax, ChunkedSoftmax, SampledSoftmax
@@ -43,11 +47,13 @@ __all__ = [
     "AdditiveAttention",
     "Attention",
     "AttentionPooling",
+    "AutomatonNetwork",
     "Bridge",
     "Cell",
     "CharacterEncoder",
     "ChoGRUCell",
     "ChunkedSoftmax",
+    "CombinedCell",
     "CosineAttention",
     "Decoder",
     "DecoderState",
@@ -72,22 +78,27 @@ __all__ = [
     "MeanPooling",
     "Memory",
     "OneHot",
+    "PlainCosineAttention",
     "Pooling",
     "Recurrent",
     "ReducedRankAttention",
     "SampledSoftmax",
     "ScaledDotAttention",
+    "SecondOrderCell",
     "TranslationNetwork",
+    "WeightedAutomaton",
     "WordDropout",
     "WordFeatures",
     "convert",
     "drop_weight",
     "forbidden_transitions",
     "forget_bias_",
+    "from_one_matrix",
     "gaussian_",
     "identity_",
     "initialise",
     "locked_dropout",
     "orthogonal_",
+    "to_one_matrix",
     "uniform_",
 ]

@@ -126,6 +126,21 @@ class CosineAttention(_SameSize):
         return self.log_beta.exp() * (normalize(query, dim=-1) @ keys.transpose(1, 2))
 
 
+class PlainCosineAttention(_SameSize):
+    """e_j = cos(q, m_j), content-based, with nothing to learn: the weights are near to even, at most e² apart.
+
+    >>> attention = PlainCosineAttention(2, 2)
+    >>> attention.scores(torch.tensor([[[2.0, 0.0]]]), attention.keys(torch.tensor([[[3.0, 0.0], [0.0, 7.0]]])))
+    tensor([[[1., 0.]]])
+    """
+
+    def keys(self, memory: Tensor) -> Tensor:
+        return normalize(memory, dim=-1)
+
+    def scores(self, query: Tensor, keys: Tensor) -> Tensor:
+        return normalize(query, dim=-1) @ keys.transpose(1, 2)
+
+
 class GeneralAttention(Attention):
     """e_j = qᵀ W m_j, bilinear (Luong, Pham and Manning 2015)
 
@@ -241,6 +256,7 @@ ATTENTIONS: dict[str, type[Attention]] = {
     "reduced-rank": ReducedRankAttention,
     "additive": AdditiveAttention,
     "cosine": CosineAttention,
+    "plain-cosine": PlainCosineAttention,
     "location": LocationAttention,
     "fixed-length": FixedLengthAttention,
 }

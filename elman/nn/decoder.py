@@ -1,6 +1,6 @@
 """The decoder of a sequence-to-sequence network: a recurrent network that writes, attending to a memory.
 
-Its four kinds are the equations of `Decoder`. Of a known target, "plain" and "luong" compute all steps at once.
+Its kinds are the equations of `Decoder`. Of a known target, "plain", "tutorial" and "luong" compute all steps at once.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from elman.nn.attention import Attention
 from elman.nn.recurrent import Recurrent
 from elman.nn.steps import as_hidden, padded
 
-Kind = Literal["plain", "bahdanau", "luong", "luong-feeding"]
+Kind = Literal["plain", "bahdanau", "luong", "luong-feeding", "tutorial", "tutorial-attention"]
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,13 @@ class Decoder(nn.Module):
         bahdanau        s_t = f([x_t; c_t], s_t-1)       r_t = tanh(W [s_t; c_t; x_t] + b),  c_t = c(s_t-1)
         luong           s_t = f(x_t, s_t-1)              r_t = tanh(W [s_t; c_t] + b),       c_t = c(s_t)
         luong-feeding   s_t = f([x_t; r_t-1], s_t-1)     r_t = tanh(W [s_t; c_t] + b),       c_t = c(s_t)
+        tutorial        s_t = f(relu(x_t), s_t-1)        r_t = s_t
+        tutorial-attention
+                        s_t = f(relu(W [x_t; c_t] + b), s_t-1)      r_t = s_t,               c_t = c(s_t-1)
 
     s_t is the state after step t, f the recurrent layers, x_t the embedded input, r_t the readout, and c(q) the context
-    of a query q: the mean of the memory, weighted by the attention (Bahdanau et al. 2015; Luong et al. 2015).
+    of a query q: the mean of the memory, weighted by the attention (Bahdanau et al. 2015; Luong et al. 2015). The last
+    two are those of PyTorch's tutorial: the softmax is a linear layer of the state itself.
 
     >>> from elman.nn.attention import DotAttention
     >>> decoder = Decoder("luong", "gru", 3, 4, 4, 6, attention=DotAttention(4, 4))
@@ -89,20 +93,28 @@ class Decoder(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        if (attention is None) != (kind == "plain"):
-            raise ValueError(f"a {kind} decoder {'has no' if kind == 'plain' else 'needs an'} attention")
+        alone = kind in ("plain", "tutorial")
+        if (attention is None) != alone:
+            raise ValueError(f"a {kind} decoder {'has no' if alone else 'needs an'} attention")
         self.kind, self.attention, self.input_size = kind, attention, input_size
         self.output_size = output_size
         fed = {"bahdanau": memory_size, "luong-feeding": output_size}.get(kind, 0)
         self.body = Recurrent(cell, input_size + fed, hidden_size, num_layers, **options)
         seen = memory_size if attention is not None else 0
         state = self.body.output_size  # of a projected LSTM less than the hidden size
-        self.to_readout = nn.Linear(state + seen + (input_size if kind == "bahdanau" else 0), output_size)
+        self.to_readout: nn.Linear | None = None
+        self.combine: nn.Linear | None = None
+        if kind not in ("tutorial", "tutorial-attention"):
+            self.to_readout = nn.Linear(state + seen + (input_size if kind == "bahdanau" else 0), output_size)
+        elif output_size != state:
+            raise ValueError(f"the readout of a {kind} decoder is its state, of {state}, not {output_size}")
+        if kind == "tutorial-attention":
+            self.combine = nn.Linear(input_size + memory_size, input_size)
 
     @property
     def at_once(self) -> bool:
         """Whether all steps of a known target can be computed at once."""
-        return self.kind in ("plain", "luong")
+        return self.kind in ("plain", "luong", "tutorial")
 
     def begin(self, hidden: tuple[Tensor, ...]) -> DecoderState:
         """The state before the first step."""
@@ -111,6 +123,7 @@ class Decoder(nn.Module):
 
     def all_steps(self, inputs: PackedSequence, hidden: tuple[Tensor, ...], memory: Memory) -> Tensor:
         """The readouts of all steps (N x O, packed); only where `at_once`. Sources follow the order of the packing."""
+        inputs = inputs._replace(data=self._activated(inputs.data))
         output, _ = self.body(inputs, as_hidden(hidden))
         if self.attention is None:
             return self._readout(output.data)
@@ -127,14 +140,19 @@ class Decoder(nn.Module):
 
         `weights` (B x S) take the place of what the attention would compute.
         """
-        if self.kind == "bahdanau":
+        if self.kind in ("bahdanau", "tutorial-attention"):
             query = state.hidden[0][-1]  # R x H
             assert self.attention is not None
             if self.attention.sees_input:
                 query = torch.cat((inputs, query), dim=1)
             context, weights = self._attend_once(query, memory, weights)
-            output, hidden = self.body.step(torch.cat((inputs, context), dim=1), state.hidden)
+            both = torch.cat((inputs, context), dim=1)  # R x E + M
+            if self.combine is not None:
+                output, hidden = self.body.step(self.combine(both).relu(), state.hidden)
+                return self._readout(output), DecoderState(hidden, None, weights)
+            output, hidden = self.body.step(both, state.hidden)
             return self._readout(output, context, inputs), DecoderState(hidden, None, weights)
+        inputs = self._activated(inputs)
         fed = inputs if state.fed is None else torch.cat((inputs, state.fed), dim=1)
         output, hidden = self.body.step(fed, state.hidden)  # R x H
         if self.attention is None:
@@ -156,7 +174,13 @@ class Decoder(nn.Module):
         weights = self.attention(query, memory.keys, memory.padding, counts)
         return weights @ memory.states, weights
 
+    def _activated(self, inputs: Tensor) -> Tensor:
+        """The embedded tokens as the recurrent layers read them."""
+        return inputs.relu() if self.kind == "tutorial" else inputs
+
     def _readout(self, *parts: Tensor) -> Tensor:
+        if self.to_readout is None:
+            return parts[0]
         joined = torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
         readout: Tensor = self.to_readout(joined)
         return readout.tanh()

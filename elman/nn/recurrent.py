@@ -9,6 +9,7 @@ from torch.nn.functional import dropout as plain_dropout
 from torch.nn.utils.rnn import PackedSequence
 
 from elman.nn.cells import Cell, ChoGRUCell, ElmanCell, GRUCell, LSTMCell, State
+from elman.nn.combined import CombinedCell
 from elman.nn.dropout import check_probability, drop_weight, locked_dropout
 from elman.nn.fast import torch_layers
 from elman.nn.fast.backends import Inside, LayerTrace
@@ -135,7 +136,7 @@ class Recurrent(nn.Module):
         self.dropout, self.locked_dropout = check_probability(dropout), locked_dropout
         self.directions = 2 if bidirectional else 1
         options: dict[str, Any] = {"bias": bias}
-        if kind is ElmanCell:
+        if issubclass(kind, ElmanCell):
             options["nonlinearity"] = nonlinearity
         if proj_size:
             options["proj_size"] = proj_size
@@ -277,7 +278,7 @@ def _layer(
     kind: type[Cell], input_size: int, hidden_size: int, directions: int, weight_dropout: float, options: dict[str, Any]
 ) -> nn.Module:
     """One layer: PyTorch's where there is one for the cell, else the cell's own equation step by step."""
-    if kind in FUSED and options.get("nonlinearity") != "logistic":
+    if kind in FUSED and options.get("nonlinearity") not in ("logistic", "identity"):
         fused = FUSED[kind]
         return fused(input_size, hidden_size, bidirectional=directions == 2, weight_dropout=weight_dropout, **options)
     return CellLayer([kind(input_size, hidden_size, **options) for _ in range(directions)], weight_dropout)
@@ -303,5 +304,7 @@ def _check_options(
         raise ValueError(f"connections must be 'plain', 'residual' or 'dense', got {connections!r}")
     if proj_size and kind is not LSTMCell:
         raise ValueError(f"proj_size is for the cell 'lstm' only, got it for {kind.__name__}")
-    if nonlinearity != "tanh" and kind is not ElmanCell:
+    if kind is CombinedCell and num_layers > 1:
+        raise ValueError("CombinedCell gives another layer its own input beside the state: it is for one layer only")
+    if nonlinearity != "tanh" and not issubclass(kind, ElmanCell):
         raise ValueError(f"nonlinearity is for the cell 'rnn' only, got {nonlinearity!r} for {kind.__name__}")

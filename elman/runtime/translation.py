@@ -22,6 +22,7 @@ SCORES = {
     "reduced-rank": "dot",
     "additive": "additive",
     "cosine": "cosine",
+    "plain-cosine": "cosine",
     "location": "location",
     "fixed-length": "location",
 }
@@ -122,7 +123,9 @@ class TranslationParts:
         """Why this network is not run without PyTorch, in one sentence; None if it is."""
         if (reason := self.encoder.refusal() or self.decoder.refusal()) is not None:
             return reason
-        if self.kind not in ATTENDS or (self.attention is None) != (self.kind == "plain"):
+        if self.kind not in ATTENDS:
+            return f"the compiled decoder runs {', '.join(ATTENDS)}, and this network's decoder is {self.kind}"
+        if (self.attention is None) != (self.kind == "plain"):
             return f"the compiled decoder does not know the decoder {self.kind} with the attention {self.attention}"
         if self.attention is not None and self.attention not in SCORES:
             return f"the compiled decoder does not know the attention {self.attention}"

@@ -239,7 +239,7 @@ class _Bridge:
 
 def _keys(parts: TranslationParts, weights: Weights) -> Callable[[Float], Float] | None:
     """What the attention makes of the source's places (N x M) once, N x K; None where it takes them as they are."""
-    if parts.attention == "cosine":
+    if parts.attention in ("cosine", "plain-cosine"):
         return lambda states: states / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), np.float32(1e-12))
     name = {"general": "W", "reduced-rank": "V", "additive": "U"}.get(parts.attention or "")
     if name is None:

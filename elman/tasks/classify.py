@@ -30,7 +30,16 @@ from elman.runtime.words import KnownWords
 from elman.tasks.folder import Config
 from elman.tasks.model import Model
 from elman.tasks.predict import PredictOptions
-from elman.tasks.sections import Cell, DataSection, EmbeddingSection, Name, SizeSection, TwoWaySection, column
+from elman.tasks.sections import (
+    Cell,
+    DataSection,
+    EmbeddingSection,
+    Name,
+    OutputSection,
+    SizeSection,
+    TwoWaySection,
+    column,
+)
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.text import Tokenizer, TokenizerSettings, fit_tokenizer
 from elman.text.encoder import TokenEncoder, WordEncoder
@@ -92,7 +101,7 @@ class TextSettings(TokenizerSettings):
     lowercase: bool = True
 
 
-class ModelSettings(EmbeddingSection, TwoWaySection):
+class ModelSettings(EmbeddingSection, TwoWaySection, OutputSection):
     """The network."""
 
     cell: Cell = "gru"

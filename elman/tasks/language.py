@@ -44,7 +44,7 @@ from elman.tasks.model import Model, listed
 from elman.tasks.next_tokens import NextOptions, NextToken, next_tokens, next_words, read_prompts, written_next
 from elman.tasks.predict import PredictOptions
 from elman.tasks.reading import Reading
-from elman.tasks.sections import DataSection, EmbeddingSection, ForcingSection, LayersSection, Name, column
+from elman.tasks.sections import DataSection, EmbeddingSection, ForcingSection, Name, OutputSection, column
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.text import Tokenizer, TokenizerSettings
 from elman.train.recipe import BatchSection, Section, TrainSettings, parse
@@ -78,7 +78,7 @@ class DataSettings(DataSection):
         return self
 
 
-class ModelSettings(EmbeddingSection, LayersSection):
+class ModelSettings(EmbeddingSection, OutputSection):
     """The network, or the n-gram model in its place."""
 
     kind: Literal["recurrent", "window", "ngram"] = "recurrent"
@@ -103,6 +103,8 @@ class ModelSettings(EmbeddingSection, LayersSection):
             raise ValueError("model.tied needs model.embedding above 0")
         if self.tied and self.softmax == "adaptive":
             raise ValueError("model.tied does not go with the adaptive softmax")
+        if self.kind != "recurrent" and self.output == "combined":
+            raise ValueError('model.output = combined goes with model.kind = "recurrent" only')
         if self.kind == "ngram" and self.direction != "forward":
             raise ValueError('model.kind = "ngram" reads forward only')
         if self.kind == "window" and self.learned_state:
@@ -152,11 +154,16 @@ class LanguageRecipe(Section):
     sample: SampleSettings = SampleSettings()
 
     @model_validator(mode="after")
-    def _labels_need_a_network(self) -> "LanguageRecipe":
+    def _parts_fit(self) -> "LanguageRecipe":
         if self.loss != ForcingSection() and self.model.kind == "ngram":
             raise ValueError('model.kind = "ngram" counts and is told every token: leave loss.teacher_forcing out')
         if self.data.label_column is not None and self.model.kind == "ngram":
             raise ValueError('model.kind = "ngram" cannot be told labels: leave data.label_column out')
+        if self.text.kind == "codepoints" and self.model.softmax == "adaptive":
+            raise ValueError(
+                'model.softmax = "adaptive" needs ids in the order of their frequency, and code points have their own: '
+                'take text.kind = "characters"'
+            )
         return self
 
 
@@ -393,7 +400,7 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
         stops = [StopStrings(s[::-1] if backward else s for s in stop) for _ in range(samples)]
         eos = self.tokenizer.eos_id
         ends = self.reading.ends_text and self.tokenizer.counts[eos] > 0
-        suppress = {self.tokenizer.unk_id} | (set() if self.tokenizer.counts[eos] else {eos})
+        suppress = self.tokenizer.unwritten | {self.tokenizer.unk_id} | (set() if self.tokenizer.counts[eos] else {eos})
         start = self._prompt_ids(prompt)
         options: dict[str, Any] = {
             "length": length,
@@ -735,7 +742,11 @@ class Language(Task[Any, LanguageModel]):
 
     def make(self, recipe: LanguageRecipe, data: Data[Any], vocabulary: Tokenizer, examples: Any) -> LanguageModel:
         config = LanguageConfig.new(
-            "lm", recipe, model=recipe.model, reading=_reading(recipe, vocabulary), labels=data.facts["labels"]
+            "lm",
+            recipe,
+            model=recipe.model,
+            reading=_reading(recipe, vocabulary, examples),
+            labels=data.facts["labels"],
         )
         if recipe.model.kind == "ngram":
             ids, reading = examples.read(0, len(examples)), config.reading
@@ -927,10 +938,16 @@ def _counts(ids: IdStream, size: int, block: int = 1 << 20) -> np.ndarray:
     return counts
 
 
-def _reading(recipe: LanguageRecipe, tokenizer: Tokenizer) -> Reading:
+def _reading(recipe: LanguageRecipe, tokenizer: Tokenizer, text: IdStream) -> Reading:
     """How the model reads: before a text that has no end tokens in it stands a line end, if it has those."""
-    start_id, unit = tokenizer.eos_id, recipe.data.unit
-    if not tokenizer.counts[start_id] and not tokenizer.unknown("\n"):
+    start_id, unit = tokenizer.start_id, recipe.data.unit
+    begins = unit == "line" or (len(text.documents) > 1 and recipe.batch.reset_documents)
+    if tokenizer.settings.bos and not begins:
+        raise UserError(
+            "text.bos = true puts a token where a text begins, and this is one running text: say -s data.unit=line, "
+            "give several files (with batch.reset_documents), or leave it out"
+        )
+    if not tokenizer.settings.bos and not tokenizer.counts[start_id] and not tokenizer.unknown("\n"):
         start_id = int(tokenizer.encode("\n")[-1])
     ends_text = not (unit == "stream" and recipe.text.kind == "words")
     return Reading(unit, start_id, ends_text, recipe.batch.reset_documents)

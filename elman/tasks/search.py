@@ -1,6 +1,6 @@
 """How a user says what to look for, and what that is in ids."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict
 
@@ -21,6 +21,7 @@ from elman.decode import (
 from elman.decode.control import holds, remaining
 from elman.errors import UserError, nearest
 from elman.text.sides import Sides
+from elman.text.tokenizer import Tokenizer
 from elman.train.recipe import Count, Section, parse
 
 Phrase = tuple[int, ...]
@@ -147,8 +148,9 @@ replace_unknown=False, allow_unknown=False, stop_at=None)
 
     def control(self, sides: Sides) -> Control:
         """The prefix and the words, as ids; what no translation can keep to is refused."""
+        never = {(id,) for id in sides.target.unwritten}
         if not (self.prefix or self.require or self.forbid):
-            return Control()
+            return Control(forbid=tuple(sorted(never)))
         forbidden = {word: _forms(sides, word) for word in self.forbid}
         asked = {text: _phrase(sides, text) for text in (self.prefix, *self.require) if text}
         for text, ids in asked.items():
@@ -156,7 +158,7 @@ replace_unknown=False, allow_unknown=False, stop_at=None)
                 if any(holds(ids, form) for form in forms):
                     raise UserError(f"{text!r} is asked for and {word!r}, which is in it, forbidden: leave one out")
         require = tuple(_phrase(sides, word) for word in self.require)
-        control = Control(asked.get(self.prefix, ()), require, tuple(sorted(set().union(*forbidden.values()))))
+        control = Control(asked.get(self.prefix, ()), require, tuple(sorted(never.union(*forbidden.values()))))
         if self.max_length is not None and needed(control) > self.max_length:
             raise UserError(
                 f"what is asked for takes {needed(control)} tokens, and max_length = {self.max_length}: ask for less"
@@ -237,11 +239,11 @@ class TranslateOptions(Search):
 def sampled(
     steps: StepModel[Any],
     sampling: Sampling,
-    end: int,
+    target: Tokenizer,
     room: Sequence[int],
     *,
     samples: int = 1,
-    suppress: Sequence[int] = (),
+    suppress: Iterable[int] = (),
 ) -> list[list[Hypothesis]]:
     """Some texts for each row, of at most `room` tokens, the end token counted, without the ids of `suppress`.
 
@@ -255,26 +257,26 @@ def sampled(
     for first in range(0, samples, at_once):
         count = min(at_once, samples - first)
         options = {"suppress": suppress, "first_stream": first * len(room)}
-        drawn = _drawn(Repeated(steps, len(room)) if samples > 1 else steps, sampling, end, [*room] * count, options)
-        for place, hypothesis in enumerate(drawn):
+        each = Repeated(steps, len(room)) if samples > 1 else steps
+        for place, hypothesis in enumerate(_drawn(each, sampling, target, [*room] * count, options)):
             found[place % len(room)].append(hypothesis)
     return [sorted(several, key=lambda one: -one.score) for several in found]
 
 
 def _drawn(
-    steps: StepModel[Any], sampling: Sampling, end: int, room: Sequence[int], options: dict[str, Any]
+    steps: StepModel[Any], sampling: Sampling, target: Tokenizer, room: Sequence[int], options: dict[str, Any]
 ) -> list[Hypothesis]:
     """One text for each row of a step model."""
-    rows = len(room)
+    rows, start, end = len(room), target.start_id, target.eos_id
     written: list[list[int]] = [[] for _ in range(rows)]
     options |= {"stop_ids": {end}, "stop_when": lambda row: len(written[row]) == room[row]}
-    new_ids = generate(steps, [[end]] * rows, length=max(room), sampling=sampling, same_start=False, **options)
+    new_ids = generate(steps, [[start]] * rows, length=max(room), sampling=sampling, same_start=False, **options)
     for new in new_ids:
         for row, id in new.items():
             written[row].append(id)
     finished = [len(ids) < limit for ids, limit in zip(written, room, strict=True)]
     said = [[*ids, end] if over else ids for ids, over in zip(written, finished, strict=True)]
-    log_probs = forced_log_probs(steps, said, start_id=end)
+    log_probs = forced_log_probs(steps, said, start_id=start)
     return [
         Hypothesis(ids, log_prob, log_prob / len(whole), over)
         for ids, whole, log_prob, over in zip(written, said, log_probs, finished, strict=True)

@@ -1,5 +1,6 @@
 """Sections that the recipes of several tasks have in common."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
@@ -12,6 +13,7 @@ from elman.train.recipe import EPOCHS, BatchSection, Section, TrainSettings
 if TYPE_CHECKING:
     from torch import nn
 
+    from elman.nn.cells import Cell as NetworkCell
     from elman.nn.embedding import Embedding, OneHot
     from elman.nn.recurrent import Recurrent
 
@@ -106,7 +108,7 @@ class LayersSection(Section):
 
         asked: dict[str, Any] = {**self._options(), "weight_dropout": self.weight_dropout, **options}
         dropout = self.dropout if asked["num_layers"] > 1 else 0.0
-        body = Recurrent(self.cell, input_size, dropout=dropout, **asked)
+        body = Recurrent(self.cell_class(), input_size, dropout=dropout, **asked)
         how = "uniform" if self.initialise in OF_ALL_WEIGHTS else self.initialise  # those come in `initialised`
         initialise(body, how, forget_bias=self.forget_bias)
         return body
@@ -132,6 +134,10 @@ class LayersSection(Section):
             "proj_size": self.projection,
             "learned_state": self.learned_state,
         }
+
+    def cell_class(self) -> "str | type[NetworkCell]":
+        """The cell of the layers, as `Recurrent` takes it."""
+        return self.cell
 
     def described(self, name: str, input_size: int, **options: Any) -> Layers:
         """The layers in plain words, for the compiled runtime; their weights begin with `name`."""
@@ -224,3 +230,28 @@ class ForcingSection(Section):
             epochs = train.steps * train.accumulate / len(batches)
         done = min(1.0, batches.progress / epochs)
         return float(self.teacher_forcing + (self.teacher_forcing_end - self.teacher_forcing) * done)
+
+
+class OutputSection(LayersSection):
+    """Recurrent layers, and what of them the output layer reads."""
+
+    output: Literal["state", "combined"] = Field(
+        "state", description="what the output layer reads: the state, or combined: the input and the state before it"
+    )
+
+    @model_validator(mode="after")
+    def _combined_is_one_simple_layer(self) -> "OutputSection":
+        if self.output == "combined" and (self.cell not in ("rnn", "elman") or self.layers > 1):
+            raise ValueError("model.output = combined goes with one layer of the rnn cell only")
+        return self
+
+    def cell_class(self) -> "str | type[NetworkCell]":
+        if self.output == "state":
+            return super().cell_class()
+        from elman.nn.combined import CombinedCell
+
+        return CombinedCell
+
+    def described(self, name: str, input_size: int, **options: Any) -> Layers:
+        layers = super().described(name, input_size, **options)
+        return layers if self.output == "state" else replace(layers, cell="combined rnn")

@@ -28,6 +28,7 @@ from elman.records.places import RecordError
 from elman.records.splits import Key, split_pairs
 from elman.runtime import CompiledTranslator, TranslationParts
 from elman.runtime.quantise import Arrays
+from elman.runtime.translation import ATTENDS
 from elman.runtime.weights import Shapes
 from elman.tasks.folder import Config
 from elman.tasks.model import Model, check_texts, listed
@@ -128,9 +129,9 @@ class ModelSettings(EmbeddingSection, TwoWaySection):
         "target", description="the softmax is the target embedding; all: and that is the source's too"
     )
     bridge: Literal["copy", "linear", "zero"] = Field("linear", description="encoder's last state to decoder's first")
-    decoder: Literal["plain", "bahdanau", "luong", "luong-feeding"] = "luong"
+    decoder: Literal["plain", "bahdanau", "luong", "luong-feeding", "tutorial", "tutorial-attention"] = "luong"
     attention: Literal[
-        "dot", "scaled-dot", "general", "reduced-rank", "additive", "cosine", "location", "fixed-length"
+        "dot", "scaled-dot", "general", "reduced-rank", "additive", "cosine", "plain-cosine", "location", "fixed-length"
     ] = "general"
     longest: int = Field(
         50, ge=1, description="source places that the location and fixed-length attentions can look at"
@@ -161,7 +162,8 @@ class ModelSettings(EmbeddingSection, TwoWaySection):
                 f"direction are fewer than its {self.encoder_size}"
             )
         memory, state = both * (self.projection // both or self.encoder_size), self.projection or self.hidden
-        if self.decoder != "plain" and self.attention in ("dot", "scaled-dot", "cosine") and memory != state:
+        compares = self.attends and self.attention in ("dot", "scaled-dot", "cosine", "plain-cosine")
+        if compares and memory != state:
             raise ValueError(
                 f"model.attention = {self.attention} compares the decoder's {state} entries with the encoder's "
                 f"{memory}: leave model.encoder_hidden out, or take general"
@@ -170,9 +172,29 @@ class ModelSettings(EmbeddingSection, TwoWaySection):
             raise ValueError(
                 f"model.bridge = copy cannot put {both * self.encoder_size} entries into {self.hidden}: take linear"
             )
-        if self.attention == "fixed-length" and self.decoder != "bahdanau":
-            raise ValueError("model.attention = fixed-length sees the step's input: it goes with the bahdanau decoder")
+        if self.attention == "fixed-length" and self.decoder not in ("bahdanau", "tutorial-attention"):
+            raise ValueError(
+                "model.attention = fixed-length sees the step's input: it goes with the bahdanau decoder and "
+                "tutorial-attention"
+            )
+        if self.tied != "none" and self.decoder.startswith("tutorial") and self.embedding != state:
+            raise ValueError(
+                f"the softmax of model.decoder = {self.decoder} reads the state, of {state}: "
+                f"take model.embedding = {state}, or model.tied = none"
+            )
         return self
+
+    @property
+    def attends(self) -> bool:
+        """Whether the decoder has an attention."""
+        return self.decoder not in ("plain", "tutorial")
+
+    @property
+    def readout(self) -> int:
+        """The size of what the softmax reads."""
+        if self.decoder.startswith("tutorial"):
+            return self.projection or self.hidden
+        return self.hidden if self.tied == "none" else self.embedding
 
     @property
     def encoder_size(self) -> int:
@@ -198,12 +220,13 @@ class ModelSettings(EmbeddingSection, TwoWaySection):
 
     def attending(self) -> str:
         """The decoder and its attention in a few words."""
-        return "no attention" if self.decoder == "plain" else f"{self.decoder} decoder, {self.attention} attention"
+        plain = "no attention" if self.decoder == "plain" else f"{self.decoder} decoder"
+        return f"{self.decoder} decoder, {self.attention} attention" if self.attends else plain
 
     @property
     def places(self) -> int | None:
         """How many places of a source the attention can look at, from the first one read; None where all."""
-        fixed = self.attention in ("location", "fixed-length") and self.decoder != "plain"
+        fixed = self.attention in ("location", "fixed-length") and self.attends
         return self.longest if fixed else None
 
 
@@ -307,11 +330,11 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
     @property
     def start(self) -> int:
         """The id that stands before every target."""
-        return self.end
+        return self.sides.target.start_id
 
     @property
     def end(self) -> int:
-        """The id that stands before and behind every target."""
+        """The id that stands behind every target."""
         return self.sides.target.eos_id
 
     def ensemble_with(self, *others: "Translator") -> "Translator":
@@ -456,8 +479,10 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         first, controls, lengths = searches[0], [search.control(self.sides) for search in searches], ragged.lengths
         room = limits(self.config.search, first, lengths.tolist(), controls)
         if first.sampling is not None:
-            unknown = () if first.allow_unknown or first.replace_unknown else (self.sides.target.unk_id,)
-            return sampled(steps, first.sampling, self.end, room, samples=first.n_best, suppress=unknown)
+            target = self.sides.target
+            unknown = set() if first.allow_unknown or first.replace_unknown else {target.unk_id}
+            options: dict[str, Any] = {"samples": first.n_best, "suppress": target.unwritten | unknown}
+            return sampled(steps, first.sampling, target, room, **options)
         try:
             return self._beam(steps, first, controls, room, lengths.tolist(), tree)
         except NothingFound as error:
@@ -476,12 +501,12 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         tree: SearchTree | None,
     ) -> list[list[Hypothesis]]:
         beam = search.settled(self.config.search, max(room), self.sides.target.size)
-        if beam.coverage and any(model.settings.decoder == "plain" for model in (self, *self.others)):
+        if beam.coverage and not all(model.settings.attends for model in (self, *self.others)):
             raise UserError("coverage counts where a model attends, and this one has no attention: leave it out")
         return beam_search(
             steps,
             len(lengths),
-            start_id=self.end,
+            start_id=self.start,
             stop_id=self.end,
             beam=beam,
             lengths=room,
@@ -507,7 +532,7 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
     def batches(self, pairs: Sequence[tuple[Ints, Ints]]) -> "Iterator[tuple[Ints, Batch]]":
         """Encoded pairs in batches of similar length, with the places of the pairs in each row."""
         for rows in by_length([len(target) + 1 for _, target in pairs], SENTENCES, tokens=TOKENS):
-            batch = make_batch([pairs[row] for row in rows], self.end)
+            batch = make_batch([pairs[row] for row in rows], self.end, self.start)
             yield rows[batch.order], batch
 
     def log_probs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -560,7 +585,7 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
             found[row] = replace(found[row], weights=table)
 
     def _check_attends(self) -> None:
-        if self.settings.decoder == "plain":
+        if not self.settings.attends:
             raise UserError("this model has no attention, so it cannot say where it attends: train one that has")
 
     # Lines of `elman predict`
@@ -631,8 +656,7 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
                 nn.init.normal_(embedding.weight, std=settings.embedding**-0.5)  # tied, it makes logits of about one
                 clear_padding(embedding)
         encoder = settings.body(source.embedding_dim, **settings.encoder_options)
-        readout = settings.hidden if settings.tied == "none" else settings.embedding
-        options = settings.decoder_options
+        readout, options = settings.readout, settings.decoder_options
         decoder = Decoder(
             settings.decoder,
             settings.cell,
@@ -681,13 +705,13 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         settings, sides = self.settings, self.sides
         size = settings.embedding
         encoder = settings.described("encoder", size or sides.source.size, **settings.encoder_options)
-        readout = settings.hidden if settings.tied == "none" else size
+        readout = settings.readout
         fed = {"bahdanau": encoder.output_size, "luong-feeding": readout}.get(settings.decoder, 0)
         return TranslationParts(
             encoder,
             settings.described("decoder.body", (size or sides.target.size) + fed, **settings.decoder_options),
             settings.decoder,
-            None if settings.decoder == "plain" else settings.attention,
+            settings.attention if settings.attends else None,
             settings.bridge,
             sides.source.size,
             sides.target.size,
@@ -700,7 +724,7 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
 
     def shapes(self) -> Shapes | None:
         parts = self.described()
-        return None if parts.encoder.mode is None else parts.shapes()
+        return parts.shapes() if parts.encoder.mode is not None and parts.kind in ATTENDS else None
 
     def why_not_compiled(self) -> str | None:
         return self.described().refusal()
@@ -732,7 +756,7 @@ def translated(
 def _attention(settings: ModelSettings, input_size: int, memory_size: int) -> "Attention | None":
     from elman.nn.attention import ATTENTIONS
 
-    if settings.decoder == "plain":
+    if not settings.attends:
         return None
     kind = ATTENTIONS[settings.attention]
     query = (settings.projection or settings.hidden) + (input_size if kind.sees_input else 0)
@@ -803,7 +827,7 @@ class Batch:
 
     source: "Tensor"  # B x S
     lengths: "Tensor"  # B: tokens of each source
-    inputs: "Tensor"  # N, packed: the token before each one to be said, the end token before the first
+    inputs: "Tensor"  # N, packed: the token before each one to be said, the start token before the first
     targets: "Tensor"  # N, packed: the tokens to be said, the end token last
     batch_sizes: "Tensor"  # T: how many targets have a first token, a second one,
     order: Ints  # B: which of the given pairs each row is
@@ -812,8 +836,8 @@ class Batch:
         return f"of {len(self.source)} pairs, {len(self.targets)} target tokens"
 
 
-def make_batch(pairs: Sequence[tuple[Ints, Ints]], end: int) -> Batch:
-    """Encoded pairs as a batch; `end` stands before and behind each target.
+def make_batch(pairs: Sequence[tuple[Ints, Ints]], end: int, start: int | None = None) -> Batch:
+    """Encoded pairs as a batch; `end` stands behind each target, and before it `start`, or the end again.
 
     >>> batch = make_batch([(np.array([7]), np.array([3])), (np.array([8, 9]), np.array([4, 5]))], end=1)
     >>> batch.source.tolist(), batch.inputs.tolist(), batch.targets.tolist(), batch.batch_sizes.tolist()
@@ -823,7 +847,7 @@ def make_batch(pairs: Sequence[tuple[Ints, Ints]], end: int) -> Batch:
 
     targets = Ragged.of([np.append(target, end) for _, target in pairs])
     before = np.empty_like(targets.data)
-    before[1:], before[targets.starts] = targets.data[:-1], end
+    before[1:], before[targets.starts] = targets.data[:-1], end if start is None else start
     order, batch_sizes, _ = targets.packing
     source = Ragged.of([pairs[row][0] for row in order])
     arrays = (source.padded(), source.lengths, targets.packed(before), targets.packed(), batch_sizes)
@@ -946,7 +970,7 @@ class Translate(Task[Pair, Translator]):
         return ExampleBatches(
             np.array([[len(target) + 1, len(source)] for source, target in run.examples]),
             None,
-            lambda rows: make_batch([run.examples[row] for row in rows], run.model.end),
+            lambda rows: make_batch([run.examples[row] for row in rows], run.model.end, run.model.start),
             tokens=run.recipe.batch.amount,
             seed=run.recipe.train.seed,
             text=fingerprint(map(self.key, run.data.train)),
@@ -1047,7 +1071,7 @@ class Translate(Task[Pair, Translator]):
         return "\n\n".join([*blocks, f"BLEU {scores['bleu_signature']}\nchrF {scores['chrf_signature']}"])
 
     def use(self, recipe: TranslateRecipe, report: "Report") -> tuple[Sequence[str], str]:
-        attends = ["elman explain {model} TEXT --out alignment.png"] if recipe.model.decoder != "plain" else []
+        attends = ["elman explain {model} TEXT --out alignment.png"] if recipe.model.attends else []
         commands = ("elman predict {model} FILE", *attends, "elman evaluate {model} SOURCES TARGETS")
         return commands, 'model.predict("a text").text'
 
@@ -1097,6 +1121,6 @@ def written_scores(
     said = [ready(text) for text in hypotheses]
     wanted = [[ready(text) for text in several] for several in right]
     scores = corpus_scores(said, wanted, lowercase=target.lowercase, tokenize=settings.tokenize)
-    cut = list if target.kind in ("characters", "bytes") else str.split
+    cut = list if target.kind in ("characters", "codepoints", "bytes") else str.split
     edits = edit_scores([cut(text) for text in said], [[cut(text) for text in several] for several in wanted])
     return {**scores.to_dict(), "exact_match": edits.exact_match, "error_rate": edits.error_rate, "lines": len(said)}

@@ -9,9 +9,11 @@ from pydantic import Field
 
 from elman.files import Stored
 from elman.text.settings import TokenizerSettings
-from elman.text.tokenizer import TextStream, Tokenizer, by_frequency, id_list, normaliser, special_counts
+from elman.text.tokenizer import TextStream, Tokenizer, by_frequency, id_list, no_room, normaliser, special_counts
 
 CODE_POINTS = 0x110000
+ASCII = 128
+SURROGATES = (0xD800, 0xE000)
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -31,11 +33,7 @@ class CharacterTokenizer(Tokenizer):
     @classmethod
     def fit(cls, settings: TokenizerSettings, blocks: Iterable[str], ends: int = 0) -> Self:
         """Count the characters of `blocks`; `ends` is the number of `<eos>` that will end documents."""
-        ready = normaliser(settings)
-        total = np.zeros(CODE_POINTS, dtype=np.int64)
-        for block in blocks:
-            counts = np.bincount(code_points(ready(block)))
-            total[: len(counts)] += counts
+        total = _counted(settings, blocks)
         seen = np.flatnonzero(total)
         units, counts_kept, left = by_frequency(zip(seen.tolist(), total[seen].tolist(), strict=True), settings)
         return cls(settings, [chr(unit) for unit in units], special_counts(settings, left, ends) + counts_kept)
@@ -63,6 +61,51 @@ class CharacterTokenizer(Tokenizer):
         return cls(settings, _Stored.model_validate(payload).characters, counts)
 
 
+class CodePointTokenizer(CharacterTokenizer):
+    """Characters to their own code points: an id is what `ord` gives.
+
+    The special tokens take the first ids, which are those of control characters that stand in no text. The vocabulary
+    goes as far as `size`, or to the highest character of the training text (one seen `min_count` times), and through
+    all of ASCII at least; a character beyond it is unknown.
+
+    >>> from elman.text import fit_tokenizer
+    >>> tokenizer = fit_tokenizer(TokenizerSettings(kind="codepoints"), ["adylov"])
+    >>> tokenizer.encode("adylov").tolist(), tokenizer.size
+    ([97, 100, 121, 108, 111, 118], 128)
+    >>> tokenizer.encode("né").tolist(), tokenizer.unknown("né")
+    ([110, 0], ['é'])
+    """
+
+    def __init__(self, settings: TokenizerSettings, counts: ArrayLike) -> None:
+        first, size = len(settings.special_tokens), len(np.asarray(counts))
+        super().__init__(settings, [chr(point) for point in range(first, size)], counts)
+        halves = slice(*np.clip(SURROGATES, 0, size))  # of characters beyond 16 bits: no text has one alone
+        self._pieces[halves] = [REPLACEMENT] * (halves.stop - halves.start)
+        self._table[halves] = self.unk_id
+
+    @classmethod
+    def fit(cls, settings: TokenizerSettings, blocks: Iterable[str], ends: int = 0) -> Self:
+        """Count the characters of `blocks`; `ends` is the number of `<eos>` that will end documents."""
+        total = _counted(settings, blocks)
+        first, frequent = len(settings.special_tokens), np.flatnonzero(total >= settings.min_count)
+        if settings.size is not None and settings.size <= first:
+            raise no_room(settings)
+        size = settings.size or max(ASCII, int(frequent.max(initial=0)) + 1)
+        known = total[first:size].copy()
+        known[slice(*np.clip(np.array(SURROGATES) - first, 0, len(known)))] = 0
+        left = int(total.sum() - known.sum())
+        return cls(settings, special_counts(settings, left, ends) + known.tolist())
+
+    def _payload(self) -> dict[str, Any]:
+        return {}  # the ids are the characters
+
+    @classmethod
+    def _restore(cls, settings: TokenizerSettings, counts: list[int], payload: dict[str, Any]) -> Self:
+        if not len(settings.special_tokens) < len(counts) <= CODE_POINTS:
+            raise ValueError(f"'counts' has {len(counts)} counts, and there are {CODE_POINTS} code points")
+        return cls(settings, counts)
+
+
 class _Stored(Stored):
     characters: list[Annotated[str, Field(min_length=1, max_length=1)]]
 
@@ -76,6 +119,16 @@ class _PieceStream:
 
     def finish(self) -> str:
         return ""
+
+
+def _counted(settings: TokenizerSettings, blocks: Iterable[str]) -> NDArray[np.int64]:
+    """How often each code point stands in `blocks`."""
+    ready = normaliser(settings)
+    total = np.zeros(CODE_POINTS, dtype=np.int64)
+    for block in blocks:
+        counts = np.bincount(code_points(ready(block)))
+        total[: len(counts)] += counts
+    return total
 
 
 def code_points(text: str) -> NDArray[Any]:

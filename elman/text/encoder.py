@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 from elman.ragged import Ragged
-from elman.text.settings import EOS, TokenizerSettings
+from elman.text.settings import BOS, EOS, PAD, TokenizerSettings
 from elman.text.spelling import Spelled, Speller
 from elman.text.tokenizer import Tokenizer, normaliser
 
 
 class TokenEncoder:
     """Texts as ids of characters, bytes, words or sub-words; with `edges`, an end token before and behind each.
+
+    Where the tokenizer has a start token, that stands before them.
 
     >>> from elman.text import fit_tokenizer
     >>> encoder = TokenEncoder(fit_tokenizer(TokenizerSettings(kind="characters"), ["abba"]), edges=True)
@@ -38,8 +40,8 @@ class TokenEncoder:
     def encode(self, texts: Sequence[str]) -> Ragged:
         """The ids of some texts; of one that is too long, its beginning."""
         ids = [self.tokenizer.encode(text)[: self.longest] for text in texts]
-        edge = np.array([self.tokenizer.eos_id])
-        return Ragged.of([np.concatenate((edge, row, edge)) if self.edges or not len(row) else row for row in ids])
+        start, end = np.array([self.tokenizer.start_id]), np.array([self.tokenizer.eos_id])
+        return Ragged.of([np.concatenate((start, row, end)) if self.edges or not len(row) else row for row in ids])
 
     def spelled(self, tokens: Ragged) -> tuple[Ragged, None]:
         """Encoded texts as a network reads them: the ids themselves."""
@@ -57,6 +59,7 @@ class WordEncoder:
 
     def __init__(self, speller: Speller, settings: TokenizerSettings, *, edges: bool, longest: int = 2000) -> None:
         self.speller, self.edges, self.longest = speller, edges, longest
+        self.start = BOS if settings.bos else EOS
         self._ready = normaliser(settings.model_copy(update={"lowercase": False}))  # the speller looks at both
         self.to_json, self.save = speller.to_json, speller.save
 
@@ -68,7 +71,7 @@ class WordEncoder:
             (word for line in texts for word in ready(line).split()),
             min_count=settings.min_count,
             size=settings.size,
-            extra=[EOS],
+            extra=[EOS, *[BOS] * settings.bos, *[PAD] * settings.pad],
             lowercase=settings.lowercase,
         )
         return cls(speller, settings, **options)
@@ -91,7 +94,7 @@ class WordEncoder:
     def encode(self, texts: Sequence[str]) -> Ragged:
         """The words of some texts; of one that is too long, its beginning."""
         rows = [self._ready(text).split()[: self.longest] for text in texts]
-        return words([[EOS, *row, EOS] if self.edges or not row else row for row in rows])
+        return words([[self.start, *row, EOS] if self.edges or not row else row for row in rows])
 
     def spelled(self, tokens: Ragged) -> tuple[Ragged, Spelled]:
         """Encoded texts as a network reads them: places among the distinct words, and how those are spelled."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from elman.text.bytelevel import ByteTokenizer
-from elman.text.characters import CharacterTokenizer
+from elman.text.characters import CharacterTokenizer, CodePointTokenizer
 from elman.text.settings import TokenizerSettings
 from elman.text.subwords import SubwordTokenizer
 from elman.text.tokenizer import Tokenizer
@@ -13,6 +13,7 @@ type_of_tokenizer = type[CharacterTokenizer] | type[ByteTokenizer] | type[WordTo
 
 KINDS: dict[str, type_of_tokenizer] = {
     "characters": CharacterTokenizer,
+    "codepoints": CodePointTokenizer,
     "bytes": ByteTokenizer,
     "words": WordTokenizer,
     "bpe": SubwordTokenizer,

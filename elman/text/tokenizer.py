@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from elman.errors import UserError
 from elman.files import COPY_AGAIN, Stored, checked, mistake, parse_json, read_text, write_text
-from elman.text.settings import Count, TokenizerSettings
+from elman.text.settings import BOS, PAD, Count, TokenizerSettings
 from elman.text.vocabulary import nothing_left
 
 FORMAT_VERSION = 1
@@ -35,6 +35,8 @@ class TextStream(Protocol):
 
 class Tokenizer(ABC):
     """Text to ids and back; ids follow the special tokens in order of falling training frequency.
+
+    Code points alone have an order of their own.
 
     `tokens` are for people to read, `counts` is how often each id stood in the training text.
 
@@ -70,6 +72,27 @@ class Tokenizer(ABC):
         """The id of a special token such as `<pad>`."""
         return self.settings.special_tokens.index(token)
 
+    @property
+    def start_id(self) -> int:
+        """What stands before a text: `<bos>` where there is one, else `<eos>`."""
+        return self.special_id(BOS) if self.settings.bos else self.eos_id
+
+    @property
+    def pad_id(self) -> int | None:
+        """`<pad>`; None where there is none."""
+        return self.special_id(PAD) if self.settings.pad else None
+
+    @property
+    def unwritten(self) -> set[int]:
+        """The special tokens behind `<eos>` that no model writes: start, padding, and what stood in no training text.
+
+        >>> from elman.text import fit_tokenizer
+        >>> sorted(fit_tokenizer(TokenizerSettings(bos=True, pad=True), ["hello"]).unwritten)
+        [2, 3]
+        """
+        specials = self.settings.special_tokens
+        return {id for id in range(2, len(specials)) if specials[id] in (BOS, PAD) or not self.counts[id]}
+
     @abstractmethod
     def encode(self, text: str) -> NDArray[np.int64]:
         """The ids of `text`; what has no id becomes `<unk>`."""
@@ -101,7 +124,7 @@ class Tokenizer(ABC):
         value = {
             "format": "elman-tokenizer",
             "version": FORMAT_VERSION,
-            "settings": self.settings.model_dump(mode="json"),
+            "settings": self.settings.stored(),
             "counts": self.counts.tolist(),
             **self._payload(),
         }
@@ -168,17 +191,22 @@ def by_frequency(counts: Iterable[tuple[Any, int]], settings: TokenizerSettings)
     if ordered and not kept:
         if settings.min_count > ordered[0][1]:
             raise nothing_left("text.min_count", settings.min_count, ordered[0][1])
-        raise UserError(
-            f"text.size={settings.size} has room for the special tokens only: "
-            f"say -s text.size={len(settings.special_tokens) + 1} or more"
-        )
+        raise no_room(settings)
     left = sum(count for _, count in ordered) - sum(count for _, count in kept)
     return [unit for unit, _ in kept], [count for _, count in kept], left
 
 
+def no_room(settings: TokenizerSettings) -> UserError:
+    """What to say of a vocabulary that has its special tokens and nothing else."""
+    return UserError(
+        f"text.size={settings.size} has room for the special tokens only: "
+        f"say -s text.size={len(settings.special_tokens) + 1} or more"
+    )
+
+
 def special_counts(settings: TokenizerSettings, unk: int, eos: int) -> list[int]:
-    """Training counts of the special tokens."""
-    return [unk, eos, *[0] * len(settings.specials)]
+    """Training counts of the special tokens; those that only stand before or behind a text are never counted."""
+    return [unk, eos, *[0] * (len(settings.special_tokens) - 2)]
 
 
 def normaliser(settings: TokenizerSettings) -> Callable[[str], str]:

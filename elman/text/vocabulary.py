@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from elman.errors import UserError
 from elman.files import COPY_AGAIN, Stored, checked, read_json, write_text
-from elman.text.settings import EOS, UNK, Count
+from elman.text.settings import BOS, EOS, PAD, UNK, Count
 
 FORMAT_VERSION = 1
 
@@ -55,7 +55,7 @@ class Vocabulary:
         ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))  # no vocabulary by chance
         kept = [token for token, count in ordered if count >= min_count][: None if size is None else max(size - 1, 0)]
         kept = [token for token in dict.fromkeys([*kept, *extra]) if token != UNK]
-        if setting is not None and counts and not set(kept) - {EOS}:
+        if setting is not None and counts and not set(kept) - {EOS, BOS, PAD}:
             raise nothing_left(setting, min_count, ordered[0][1])
         left += sum(counts.values()) - sum(counts[token] for token in kept)
         return cls([UNK, *kept], [left, *(counts[token] for token in kept)])

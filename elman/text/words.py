@@ -37,7 +37,7 @@ class WordTokenizer(Tokenizer):
         self._index = {word: token for token, word in enumerate(self.tokens)}
         if len(self._index) < self.size:
             raise ValueError("a word stands twice in 'words'")
-        self._pieces = [UNK, "\n", *[""] * len(settings.specials), *words]
+        self._pieces = [UNK, "\n", *[""] * (len(specials) - 2), *words]
 
     @classmethod
     def fit(cls, settings: TokenizerSettings, blocks: Iterable[str], ends: int = 0) -> Self:

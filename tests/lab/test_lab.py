@@ -2,12 +2,16 @@
 
 import itertools
 import json
+from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 import elman.lab
 from elman.errors import UserError
@@ -180,6 +184,38 @@ def test_words_of_a_language_and_what_may_follow(language: str) -> None:
         assert len(word) == n * (3 if "c" in symbols else 2) == len(after)
         assert after[-1] >= {"$"} and all(following in legal for following, legal in zip(word[1:], after, strict=False))
     assert languages.counted(2, "ab") == ("aabb", [{"a", "b"}, {"a", "b"}, {"b"}, {"$"}])
+
+
+@pytest.mark.parametrize("language", languages.STACKS)
+@given(n=st.integers(1, 40), seed=st.integers(0, 99))
+def test_a_stack_recognises_every_word_of_brackets_and_a_finite_automaton_those_of_its_depth(
+    language: str, n: int, seed: int
+) -> None:
+    word, after = languages.LANGUAGES[language][1](n, np.random.default_rng(seed))
+    stack = languages.STACKS[language]
+    assert stack.read(word) == after and stack.accepts(word)
+    assert not stack.accepts(word + word[-1]) and not stack.accepts(word[1:])
+    finite = stack.finite(21)
+    depth = max(accumulate((symbol in stack.pairs) - (symbol not in stack.pairs) for symbol in word))
+    assert finite.accepts(word) == (depth <= finite.depth)
+    assert finite.states <= 21 < replace(finite, depth=finite.depth + 1).states
+
+
+def prefixes(longest: int) -> set[frozenset[str]]:
+    """The states that aⁿbⁿcⁿ needs up to some n: prefixes of its words differ where different ends complete them."""
+    words = ["a" * n + "b" * n + "c" * n for n in range(longest + 1)]
+    begun = {word[:length] for word in words for length in range(len(word) + 1)}
+    return {frozenset(word[len(one) :] for word in words if word.startswith(one)) for one in begun}
+
+
+def test_automata_stand_beside_the_cells() -> None:
+    finite, stack = languages.recognise("Dyck-2", states=21)
+    assert stack.automaton == "stack" and set(stack.accuracy.values()) == {1.0}
+    assert finite.accuracy[2] == 1.0 and finite.accuracy[40] < 0.5
+    (alone,) = languages.recognise("aⁿbⁿcⁿ", states=16)  # which no stack recognises
+    assert alone.accuracy[4] == 1.0 and alone.accuracy[6] == 0.0
+    assert len(prefixes(4)) == 16 and len(prefixes(5)) == 22
+    assert languages.StackRecogniser({"a": "b"}, turns=True).read("aba") is None
 
 
 def test_a_cell_that_learns_to_count_has_a_unit_that_follows_the_count() -> None:

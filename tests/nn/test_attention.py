@@ -16,6 +16,7 @@ from elman.nn.attention import (
     FixedLengthAttention,
     GeneralAttention,
     LocationAttention,
+    PlainCosineAttention,
     ReducedRankAttention,
     ScaledDotAttention,
 )
@@ -31,6 +32,7 @@ EQUATIONS: dict[str, tuple[Attention, Callable[[Attention, Tensor, Tensor, int],
     "dot": (DotAttention(M, M), lambda a, q, m, j: q @ m),
     "scaled-dot": (ScaledDotAttention(M, M), lambda a, q, m, j: q @ m / math.sqrt(M)),
     "cosine": (CosineAttention(M, M), lambda a, q, m, j: a.log_beta.exp() * cosine(q, m)),
+    "plain-cosine": (PlainCosineAttention(M, M), lambda a, q, m, j: cosine(q, m)),
     "general": (GeneralAttention(Q, M), lambda a, q, m, j: q @ a.W.weight @ m),
     "reduced-rank": (ReducedRankAttention(Q, M, rank=2), lambda a, q, m, j: (a.U.weight @ q) @ (a.V.weight @ m)),
     "additive": (
@@ -100,7 +102,7 @@ def test_places_beyond_the_longest_get_nothing(kind: type[LocationAttention]) ->
     assert torch.allclose(weights.sum(-1), torch.ones(1, 2))
 
 
-@pytest.mark.parametrize("kind", [DotAttention, ScaledDotAttention, CosineAttention])
+@pytest.mark.parametrize("kind", [DotAttention, ScaledDotAttention, CosineAttention, PlainCosineAttention])
 def test_sizes_that_cannot_be_compared_are_refused(kind: type[Attention]) -> None:
     with pytest.raises(ValueError, match="got 4 and 6"):
         kind(4, 6)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from elman.nn import Attention, Decoder, DotAttention, Recurrent, TranslationNetwork
-from tests.nn.translators import COMBINATIONS, batch, network
+from tests.nn.translators import COMBINATIONS, DECODERS, TUTORIAL, batch, network
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-12}
 
@@ -19,6 +19,7 @@ SCORES: dict[str, Callable[[Attention, Tensor, Tensor, int], Tensor]] = {
     "reduced-rank": lambda a, q, m, j: (a.U.weight @ q) @ (a.V.weight @ m),
     "additive": lambda a, q, m, j: a.v.weight[0] @ torch.tanh(a.W.weight @ q + a.U.weight @ m + a.U.bias),
     "cosine": lambda a, q, m, j: a.log_beta.exp() * (q @ m) / (q.norm() * m.norm()),
+    "plain-cosine": lambda a, q, m, j: (q @ m) / (q.norm() * m.norm()),
     "location": lambda a, q, m, j: a.w.weight[j] @ q,
     "fixed-length": lambda a, q, m, j: a.w.weight[j] @ q + a.w.bias[j],
 }
@@ -65,6 +66,14 @@ def by_equations(net: TranslationNetwork, name: str, source: Tensor, inputs: Ten
     states = [tuple(part[depth, 0] for part in hidden) for depth in range(len(decoder.body.layers))]
     r = torch.zeros(decoder.output_size, dtype=m.dtype)
     for x in net.target(inputs):
+        if decoder.kind.startswith("tutorial"):
+            c, s = torch.zeros(0, dtype=m.dtype), states[-1][0]
+            if attention is not None:
+                c = context(attention, name, torch.cat((x, s)) if name == "fixed-length" else s, m)
+                x = decoder.combine.weight @ torch.cat((x, c)) + decoder.combine.bias
+            s, states = stack(decoder.body, torch.clamp(x, min=0), states)
+            yield s
+            continue
         if decoder.kind == "plain":
             s, states = stack(decoder.body, x, states)
             parts = [s]
@@ -106,17 +115,17 @@ def unrolled(net: TranslationNetwork) -> Tensor:
 
 
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
-@pytest.mark.parametrize(("decoder", "attention"), COMBINATIONS)
+@pytest.mark.parametrize(("decoder", "attention"), [*COMBINATIONS, *TUTORIAL])
 def test_readouts_are_those_of_the_equations(decoder: str, attention: str, cell: str) -> None:
     net = network(decoder, attention, layers=2, cell=cell)
     right = expected(net, attention)
     torch.testing.assert_close(known(net), right, **CLOSE)
     torch.testing.assert_close(unrolled(net), right, **CLOSE)
-    assert net.decoder.at_once == (decoder in ("plain", "luong"))
+    assert net.decoder.at_once == (decoder in ("plain", "luong", "tutorial"))
 
 
 @pytest.mark.parametrize("grad", [True, False])
-@pytest.mark.parametrize(("decoder", "attention"), COMBINATIONS)
+@pytest.mark.parametrize(("decoder", "attention"), [*COMBINATIONS, *TUTORIAL])
 def test_a_step_as_decoding_takes_it(decoder: str, attention: str, grad: bool) -> None:
     net, given = network(decoder, attention), batch()
     right = net.softmax.logits(expected(net, attention))
@@ -129,11 +138,11 @@ def test_a_step_as_decoding_takes_it(decoder: str, attention: str, grad: bool) -
             torch.testing.assert_close(logits, right[row : row + len(ids)], **CLOSE)
             row += len(ids)
             assert (state.fed is not None) == (decoder == "luong-feeding")
-            assert (state.weights is not None) == (decoder != "plain")
+            assert (state.weights is not None) == (decoder not in ("plain", "tutorial"))
 
 
 @pytest.mark.parametrize("connections", ["plain", "residual", "dense"])
-@pytest.mark.parametrize("decoder", ["plain", "bahdanau", "luong", "luong-feeding"])
+@pytest.mark.parametrize("decoder", DECODERS)
 def test_deep_networks_with_connections(decoder: str, connections: str) -> None:
     net = network(decoder, connections=connections, layers=3, embedding=8)
     right = expected(net, "general")
@@ -142,7 +151,7 @@ def test_deep_networks_with_connections(decoder: str, connections: str) -> None:
 
 
 def test_gradients_reach_everything_through_both_paths() -> None:
-    for decoder, attention in COMBINATIONS:
+    for decoder, attention in [*COMBINATIONS, *TUTORIAL]:
         net, given = network(decoder, attention), batch()
         net.train()
         for hidden in (known(net), unrolled(net)):
@@ -157,6 +166,10 @@ def test_kind_and_attention_must_agree() -> None:
         Decoder("plain", "gru", 3, 4, 4, 6, attention=DotAttention(4, 4))
     with pytest.raises(ValueError, match="luong decoder needs an attention"):
         Decoder("luong", "gru", 3, 4, 4, 6)
+    with pytest.raises(ValueError, match="tutorial decoder has no attention"):
+        Decoder("tutorial", "gru", 3, 4, 4, 4, attention=DotAttention(4, 4))
+    with pytest.raises(ValueError, match="is its state, of 4, not 6"):
+        Decoder("tutorial", "gru", 3, 4, 4, 6)
 
 
 def test_all_steps_keeps_the_order_of_the_packing() -> None:

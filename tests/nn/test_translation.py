@@ -7,7 +7,7 @@ from torch.nn.functional import cross_entropy
 from elman.nn.forcing import Forcing, SelfFeeding
 from elman.nn.softmax import ChunkedSoftmax
 from elman.nn.translation import Bridge
-from tests.nn.translators import batch, network
+from tests.nn.translators import DECODERS, batch, network
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-12}
 
@@ -42,7 +42,7 @@ def test_bridges() -> None:
         Bridge("copy", **(shape | {"decoder_sizes": (5, 5)}))
 
 
-@pytest.mark.parametrize("decoder", ["plain", "bahdanau", "luong", "luong-feeding"])
+@pytest.mark.parametrize("decoder", DECODERS)
 def test_without_teacher_forcing_the_network_reads_what_it_said(decoder: str) -> None:
     net, given = network(decoder), batch()
     free = net.readouts(given.source, given.lengths, given.inputs, given.batch_sizes, forcing=0.0)

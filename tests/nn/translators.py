@@ -17,12 +17,16 @@ from elman.text import TokenizerSettings
 from elman.text.sides import Sides
 
 ATTENTIVE = ("bahdanau", "luong", "luong-feeding")
-SCORES = ("dot", "scaled-dot", "general", "reduced-rank", "additive", "cosine", "location")
+SCORES = ("dot", "scaled-dot", "general", "reduced-rank", "additive", "cosine", "plain-cosine", "location")
 COMBINATIONS = [
     ("plain", "general"),
     *((decoder, score) for decoder in ATTENTIVE for score in SCORES),
     ("bahdanau", "fixed-length"),
 ]
+"""What the kernels run."""
+TUTORIAL = [("tutorial", "general"), ("tutorial-attention", "fixed-length"), ("tutorial-attention", "additive")]
+"""What they do not."""
+DECODERS = ("plain", *ATTENTIVE, "tutorial", "tutorial-attention")
 SIDES = Sides.fit([("abcdefgh", "uvwxyz")], *[TokenizerSettings(kind="characters")] * 2)
 
 
@@ -30,6 +34,8 @@ def network(decoder: str = "luong", attention: str = "general", **settings: obje
     """A network without dropout, in eval mode."""
     torch.manual_seed(5)
     small = {"cell": "gru", "hidden": 8, "embedding": 6, "longest": 9, "decoder": decoder, "attention": attention}
+    if decoder.startswith("tutorial"):
+        small["tied"] = "none"
     chosen = ModelSettings.model_validate(small | settings)
     parts = {"model": chosen, "search": SearchSettings(), "longest": 9, "tokens_per_character": 1.0}
     config = TranslatorConfig.new("translate", TranslateRecipe(), **parts)

@@ -16,6 +16,7 @@ from elman.tasks.search import Search, SearchOptions
 from elman.tasks.translate import Translator, make_batch
 from elman.tasks.translation import Alternative, Translation, replace_unknown
 from tests.end_to_end.processes import environment
+from tests.nn.translators import DECODERS
 from tests.tasks.translate_runs import run, sentences, strings, untrained, write
 
 TEXTS = ["abc", "h", "fedcba", "gg", "abcdefgh", "ba"]
@@ -37,10 +38,10 @@ def test_it_learns_to_reverse(reverser: tuple[Translator, Path]) -> None:
     assert [int(row.argmax()) for row in found.weights] == [5, 4, 3, 2, 1, 0]
 
 
-@pytest.mark.parametrize("decoder", ["plain", "bahdanau", "luong", "luong-feeding"])
+@pytest.mark.parametrize("decoder", DECODERS)
 @pytest.mark.parametrize("reverse_source", [False, True])
 def test_scores_are_those_of_forced_decoding(decoder: str, reverse_source: bool) -> None:
-    model = untrained(decoder=decoder, reverse_source=reverse_source)
+    model = untrained(decoder=decoder, reverse_source=reverse_source, tied="none")
     found = model.predict(TEXTS, n_best=3, beam=4)
     for one in found:
         for other in one.n_best:
@@ -52,15 +53,15 @@ def test_scores_are_those_of_forced_decoding(decoder: str, reverse_source: bool)
     assert forced == pytest.approx([other.log_prob for _, other in ended], abs=1e-5)
 
 
-@pytest.mark.parametrize("decoder", ["plain", "bahdanau", "luong", "luong-feeding"])
+@pytest.mark.parametrize("decoder", DECODERS)
 def test_batched_equals_one_by_one(decoder: str) -> None:
-    model = untrained(decoder=decoder)
-    options: dict[str, Any] = {"n_best": 3, "alignments": decoder != "plain"}
+    model = untrained(decoder=decoder, tied="none")
+    options: dict[str, Any] = {"n_best": 3, "alignments": model.settings.attends}
     together, alone = model.predict(TEXTS, **options), [model.predict(text, **options) for text in TEXTS]
     for one, other in zip(together, alone, strict=True):
         assert [x.text for x in one.n_best] == [x.text for x in other.n_best]
         assert [x.log_prob for x in one.n_best] == pytest.approx([x.log_prob for x in other.n_best], abs=1e-5)
-        if decoder != "plain":
+        if model.settings.attends:
             np.testing.assert_allclose(one.weights, other.weights, atol=1e-6)
     assert model.predict([]) == []
 

@@ -77,10 +77,13 @@ def test_long_pairs_are_left_out_and_said(tmp_path: Path) -> None:
         task(path, "data.longest=1")
 
 
-@pytest.mark.parametrize(("attention", "decoder"), [("location", "luong"), ("fixed-length", "bahdanau")])
+@pytest.mark.parametrize(
+    ("attention", "decoder"),
+    [("location", "luong"), ("fixed-length", "bahdanau"), ("fixed-length", "tutorial-attention")],
+)
 def test_an_attention_of_fixed_length_learns_only_what_it_can_see(tmp_path: Path, attention: str, decoder: str) -> None:
     path = write(tmp_path / "a.tsv", strings(60))
-    made = task(path, f"model.attention={attention}", f"model.decoder={decoder}", "model.longest=4")
+    made = task(path, f"model.attention={attention}", f"model.decoder={decoder}", "model.longest=4", "model.tied=none")
     assert made.model.longest == 4 and max(len(source) for source, _ in made.examples) == 4
     long = sum(len(pair.source) > 4 for pair in made.data.train)
     left_out = made.data.facts["left_out"]

@@ -23,6 +23,7 @@ def _no_curves(monkeypatch: pytest.MonkeyPatch) -> None:
         ("train.average=ema", "model.input_dropout=0.2", "model.token_dropout=0.1", "loss.smoothing=0.1"),
         ("loss.teacher_forcing=0.9", "loss.teacher_forcing_end=0.2", "model.decoder=bahdanau", "model.cell=lstm"),
         ("loss.teacher_forcing=0.5", "model.decoder=luong-feeding", "model.layers=2", "model.dropout=0.3"),
+        ("text.bos=true", "model.decoder=tutorial-attention", "model.attention=fixed-length", "model.tied=none"),
     ],
 )
 def test_resumed_equals_uninterrupted(tmp_path: Path, settings: tuple[str, ...]) -> None:

@@ -82,11 +82,12 @@ def untrained(
     joint: bool = False,
     seed: int = 0,
     longest: int = 12,
+    tokens: dict[str, Any] | None = None,
     **model: Any,
 ) -> Translator:
     """A model with random weights, which has much to say about everything, in double precision."""
     given = strings() if pairs is None else pairs
-    text = TextSettings.model_validate({"kind": kind, "joint": joint})
+    text = TextSettings.model_validate({"kind": kind, "joint": joint} | (tokens or {}))
     sides = Sides.fit(
         [(pair.source, pair.target) for pair in given], text.side(False), None if joint else text.side(True)
     )

@@ -140,7 +140,11 @@ class UnrolledDecoder:
         self.kind, attention = decoder.kind, decoder.attention
         self.body = UnrolledRecurrent(decoder.body, decoder.input_size)
         self.state, self.fed = self.body.begin(hidden), decoder.begin(hidden).fed
-        self.to_readout = SharedLinear(decoder.to_readout.weight, decoder.to_readout.bias)
+        readout, combine, size = decoder.to_readout, decoder.combine, decoder.input_size
+        self.to_readout = None if readout is None else SharedLinear(readout.weight, readout.bias)
+        if combine is not None:  # what of it depends on the token is there for all steps
+            self.combine = SharedLinear(combine.weight[:, :size], combine.bias)
+            self.combine_context = SharedLinear(combine.weight[:, size:])
         self.weights = None if attention is None else attention.unrolled(memory.keys, memory.padding)
         self.memory = SharedMemory(memory.states, memory.padding)
         self.sees_input = attention is not None and attention.sees_input
@@ -148,7 +152,7 @@ class UnrolledDecoder:
     def all_steps(self, inputs: PackedSequence) -> Tensor:
         """The readouts of all steps (N x O, packed), the embedded tokens of which are known."""
         sizes = inputs.batch_sizes.tolist()
-        steps = zip(torch.split(inputs.data, sizes), torch.split(self.body.project(inputs.data), sizes), strict=True)
+        steps = zip(*(torch.split(part, sizes) for part in self._projected(inputs.data)), strict=True)
         if self.kind == "luong-feeding":
             return torch.cat([self._next(x, projected)[0] for x, projected in steps])
         parts = zip(*(self._next(x, projected) for x, projected in steps), strict=True)
@@ -156,15 +160,26 @@ class UnrolledDecoder:
 
     def step(self, inputs: Tensor) -> Tensor:
         """The readouts (R x O) of one more step (R x E) of the first R rows, those whose target goes on."""
-        parts = self._next(inputs, self.body.project(inputs))
+        parts = self._next(*self._projected(inputs))
         return parts[0] if self.kind == "luong-feeding" else self._readout(*parts)
+
+    def _projected(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Embedded tokens as they are read, and what of a step depends on them only: of one step, or of all at once."""
+        if self.kind == "tutorial-attention":
+            return inputs, self.combine(inputs)
+        x = inputs.relu() if self.kind == "tutorial" else inputs
+        return x, self.body.project(x)
 
     def _next(self, x: Tensor, projected: Tensor) -> tuple[Tensor, ...]:
         """What the readout of one more step is made of; or the readout itself, where the next step is fed it."""
         self._keep(len(x))
-        if self.kind == "bahdanau":
+        if self.kind in ("bahdanau", "tutorial-attention"):
             h = self.state[-1][0]  # R x H
             context = self._attend(torch.cat((x, h), dim=1) if self.sees_input else h)
+            if self.kind == "tutorial-attention":
+                combined = self.combine_context(context, projected).relu()  # R x E
+                output, self.state = self.body.step(combined, self.body.project(combined), None, self.state)
+                return (output,)
             output, self.state = self.body.step(x, projected, context, self.state)
             return output, context, x
         output, self.state = self.body.step(x, projected, self.fed, self.state)
@@ -188,4 +203,6 @@ class UnrolledDecoder:
         return self.memory(self.weights(query))
 
     def _readout(self, *parts: Tensor) -> Tensor:
+        if self.to_readout is None:
+            return parts[0]
         return self.to_readout(torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]).tanh()

@@ -11,7 +11,7 @@ from elman.nn.decoder import DecoderState, Memory
 from elman.nn.fast.unrolled import UnrolledRecurrent
 from elman.nn.recurrent import Recurrent
 from elman.nn.translation import TranslationNetwork
-from tests.nn.translators import COMBINATIONS, batch, network
+from tests.nn.translators import COMBINATIONS, DECODERS, batch, network
 
 CELLS = ("lstm", "gru", "rnn", "gru-cho", "mut1")
 
@@ -45,7 +45,7 @@ def assert_same(net: TranslationNetwork, found: Tensor, right: Tensor, close: di
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("cell", CELLS)
-@pytest.mark.parametrize("decoder", ["plain", "bahdanau", "luong", "luong-feeding"])
+@pytest.mark.parametrize("decoder", DECODERS)
 def test_every_decoder_with_every_cell(decoder: str, cell: str, dtype: torch.dtype) -> None:
     net = network(decoder, "additive", cell=cell, layers=2).to(dtype)
     close = {"rtol": 1e-4, "atol": 2e-5} if dtype == torch.float32 else {"rtol": 1e-9, "atol": 1e-11}
