@@ -81,7 +81,9 @@ class SubwordTokenizer(BytePieces):
             raise
         except KeyError as error:
             raise ValueError(f"'model' has a piece with {error}, which stands for no byte") from None
-        except Exception as error:  # the library raises a bare Exception
+        except BaseException as error:  # the library raises a bare Exception, or panics, which is none
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
             raise ValueError(f"'model' is none of a tokenizer: {str(error)[:200]}") from None
 
 
