@@ -85,7 +85,7 @@ def with_max_norm(
     found = dict(arrays)
     for name in names:
         rows = dequantise({key: arrays[key] for key in (name, name + SCALE) if key in arrays})[name]  # V x E
-        norms = np.linalg.norm(rows, ord=norm_type, axis=1)
+        norms = np.linalg.norm(rows, ord=norm_type, axis=1).astype(np.float64)  # the limit may be any number
         factor = np.where(norms > most, most / (norms + 1e-7), 1).astype(np.float32)  # as PyTorch does
         scaled = name + SCALE if name + SCALE in arrays else name
         found[scaled] = arrays[scaled] * (factor if arrays[scaled].ndim == 1 else factor[:, None])
