@@ -278,7 +278,7 @@ def _layer(
     kind: type[Cell], input_size: int, hidden_size: int, directions: int, weight_dropout: float, options: dict[str, Any]
 ) -> nn.Module:
     """One layer: PyTorch's where there is one for the cell, else the cell's own equation step by step."""
-    if kind in FUSED and options.get("nonlinearity") not in ("logistic", "identity"):
+    if kind in FUSED and options.get("nonlinearity") != "logistic":
         fused = FUSED[kind]
         return fused(input_size, hidden_size, bidirectional=directions == 2, weight_dropout=weight_dropout, **options)
     return CellLayer([kind(input_size, hidden_size, **options) for _ in range(directions)], weight_dropout)

@@ -178,6 +178,6 @@ def test_a_language_model_whose_output_is_combined(tmp_path: Path) -> None:
     assert model.weights()["softmax.weight"].shape[1] == 12 + 24
     scores = model.score("abab")
     written = model.exhaustive("", length=1)
-    first = {text: log_prob for text, log_prob in written if text}
+    first = {one[0]: one[1] for one in written if one[0]}
     assert first["a"] == pytest.approx(scores[0].log_prob, abs=1e-5)
     assert "combined rnn" in (model.refusal() or "")
