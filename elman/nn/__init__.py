@@ -15,10 +15,12 @@ from elman.nn.attention import (
     ReducedRankAttention,
     ScaledDotAttention,
 )
+from elman.nn.cache import ContinuousCache
 from elman.nn.cells import Cell, ChoGRUCell, ElmanCell, GRUCell, LSTMCell
 from elman.nn.crf import CRF, Forbidden, forbidden_transitions
 from elman.nn.decoder import Decoder, DecoderState, Memory
 from elman.nn.dropout import EmbeddingDropout, LockedDropout, drop_weight, locked_dropout
+from elman.nn.dynamic import DynamicEvaluation
 from elman.nn.features import CharacterEncoder, WordDropout, WordFeatures
 from elman.nn.initialise import forget_bias_, identity_, initialise, orthogonal_
 from elman.nn.language import LanguageNetwork, OneHot
@@ -47,10 +49,12 @@ __all__ = [
     "CharacterEncoder",
     "ChoGRUCell",
     "ChunkedSoftmax",
+    "ContinuousCache",
     "CosineAttention",
     "Decoder",
     "DecoderState",
     "DotAttention",
+    "DynamicEvaluation",
     "ElmanCell",
     "EmbeddingDropout",
     "FixedLengthAttention",
