@@ -106,6 +106,13 @@ ELMAN_INLINE void registers(Index size, Each each) {
     if (whole < size) each(whole, static_cast<int>(size - whole));
 }
 
+template <class T>
+ELMAN_INLINE T largest(Vector<T> of) {
+    T top = of[0];
+    for (int lane = 1; lane < kLanes<T>; ++lane) top = of[lane] > top ? of[lane] : top;
+    return top;
+}
+
 // The sum of all lanes, the halves added to each other until one is left.
 ELMAN_INLINE float sum_of(Vector<float> v) {
     float lanes[kLanes<float>];
@@ -167,6 +174,12 @@ template <class V>
 ELMAN_INLINE V exponential(V x) {
     const auto [power, rest] = exponential_of(x);
     return power + power * rest;
+}
+
+// e^x for x <= 0; 0 where it is so small that it would be a number of fewer digits, or soon become one, which is slow.
+template <class V>
+ELMAN_INLINE V exponential_or_zero(V x) {
+    return x < (sizeof(x[0]) == sizeof(float) ? -64 : -708) ? V{} : exponential(x);
 }
 
 // e^x - 1, to the last places also where x is tiny.

@@ -14,20 +14,7 @@ extern const int lanes = kLanes<float>;
 
 namespace {
 
-template <class T>
-ELMAN_INLINE T largest(Vector<T> of) {
-    T top = of[0];
-    for (int lane = 1; lane < kLanes<T>; ++lane) top = of[lane] > top ? of[lane] : top;
-    return top;
-}
-
 constexpr Index kBlock = 64;  // registers whose sum single precision can hold without losing digits
-
-// e^x for x <= 0; 0 where it is so small that it would be a number of fewer digits, or soon become one, which is slow.
-template <class V>
-ELMAN_INLINE V exponential_or_zero(V x) {
-    return x < (sizeof(x[0]) == sizeof(float) ? -64 : -708) ? V{} : exponential(x);
-}
 
 }  // namespace
 

@@ -131,12 +131,14 @@ def entries() -> dict[str, Entry]:
     first = {"log_probs": floats(4, 9), "running": np.zeros(4), "first": whole(0, 1, 4), "best": 3, "threads": 2}
     step = {"ids": whole(3, 1), "labels": labels, "states": state, "log_probs": log_probs, "after": after, "threads": 2}
     score = {"inputs": whole(1, 2, 3, 4).reshape(2, 2), "targets": whole(1, 2, 3, 4).reshape(2, 2)}
+    places = {"scores": floats(2, 5), "ids": whole(0, 1, 2, 1, 0), "targets": whole(1, 2), "size": 3, "theta": 0.5}
     losses = {"logits": floats(3, 7), "targets": whole(0, 6, 3), "losses": floats(3)}
     return {
         "additive_scores": (native.additive_scores, scores | dict.fromkeys(gradients)),
         "additive_scores backward": (native.additive_scores, scores | gradients),
         "contexts": (native.contexts, seen | {"contexts": floats(2, 4), "backward": False, "threads": 2}),
         "cross_entropy": (native.cross_entropy, losses | {"smoothing": 0.1, "threads": 2}),
+        "cache_shares": (native.cache_shares, places | {"threads": 2}),
         "recurrence": (native.recurrence, recurrence()),
         "viterbi": (native.viterbi, {"emissions": floats(5, 3), "lengths": whole(2, 3)} | chain),
         "best_continuations": (native.best_continuations, first),

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from elman.bench import decoding, layers, prediction, streaming
+from elman.bench import adapting, decoding, layers, prediction, streaming
 from elman.train.progress import PLAIN_SECONDS
 
 PEAK = "\nThe peak, a large product of PyTorch's: {:.0f} GFLOP/s."
@@ -160,6 +160,18 @@ def show_decoding(report: decoding.Report, console: Console) -> None:
             )
     grid.show(console, f"Translators, {_where(report.facts)}")
     _say(console, PEAK.format(report.peak), *report.skipped)
+
+
+def show_adapting(report: adapting.Report, console: Console) -> None:
+    """A row for each way of reading of each model."""
+    grid = Grid(["model", "reads", "vocabulary", "hidden", "tokens/s", "x static"], words=2)
+    for row in report.rows:
+        for who, speed in row.tokens_per_second.items():
+            case, ratio = row.case, row.ratio(who)
+            sizes = f"{case.vocabulary:,}", str(case.hidden)
+            grid.rows.append([case.name, who, *sizes, f"{speed:,.0f}", "" if ratio is None else f"{ratio:.2f}"])
+    title = f"Scoring, a cache of {adapting.SIZE:,} tokens, updates every {adapting.SEGMENT}"
+    grid.show(console, f"{title}, {_where(report.facts)}")
 
 
 def _where(facts: dict[str, object]) -> str:

@@ -7,6 +7,9 @@ from typing import Any
 
 import typer
 
+from elman.cli.adapting import ADAPT, ADAPT_FROM, CACHE, adapting_model, sorted_settings
+from elman.errors import UserError
+
 
 def generate(
     model: Path = typer.Argument(..., help="The folder of a language model."),
@@ -29,6 +32,11 @@ def generate(
         False, "--exhaustive", help="Every text of up to that length, best first: tiny vocabularies."
     ),
     as_json: bool = typer.Option(False, "--json", help="One JSON record for each text."),
+    cache: bool = CACHE,
+    adapt: bool = ADAPT,
+    read: Path | None = typer.Option(None, "--read", help="A text to get used to first, with --cache or --adapt."),
+    adapt_from: Path | None = ADAPT_FROM,
+    settings: list[str] = typer.Option([], "--set", "-s", help="cache.key=value, adapt.key=value."),
 ) -> None:
     """Continue a prompt; the text appears as it is made."""
     from elman.cli.streams import read_prompt
@@ -37,7 +45,7 @@ def generate(
 
     seed = fresh_seed() if seed is None else seed
     sampling = Sampling(temperature, top_k, top_p, repetition_penalty, seed)
-    found = load(model, "lm")
+    found = _adapted(load(model, "lm"), cache, adapt, read, adapt_from, settings)
     if prompt == "-":
         prompt = read_prompt(encoding)
     if exhaustive:
@@ -62,6 +70,25 @@ def _scored(one: Any, backward: bool) -> str:
     """A text and its log-probability on one line; where it has ended, and not merely been cut, that is said."""
     text, end = one.text.replace("\\", "\\\\").replace("\n", "\\n"), "<eos>" if one.finished else ""
     return f"{one.log_prob:9.4f}  {end + text if backward else text + end}"
+
+
+def _adapted(
+    model: Any, cache: bool, adapt: bool, read: Path | None, adapt_from: Path | None, settings: list[str]
+) -> Any:
+    """The model, used to a text where that is asked for."""
+    tables, others = sorted_settings(settings)
+    if others:
+        raise UserError(f"{others[0]!r} is no setting of what is written: known are those of cache and adapt")
+    if adapt and read is None:
+        raise UserError("--adapt needs a text to get used to before it writes: give it with --read FILE")
+    adapting = adapting_model(model, cache, adapt, tables, adapt_from)
+    if adapting is None:
+        if read is not None:
+            raise UserError("--read is a text to get used to: give --cache, --adapt or both with it")
+        return model
+    from elman.tasks.adapting import text_ids
+
+    return adapting if read is None else adapting.follow(text_ids(adapting, read))
 
 
 def _print_whole(model: Any, prompt: str, options: dict[str, Any], as_json: bool) -> None:

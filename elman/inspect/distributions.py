@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elman.batches.batches import Ids, Lines, Windows
+from elman.tasks.adapting import AdaptingModel
 from elman.tasks.language import LanguageModel
 from elman.tasks.reading import Reading
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from elman.baselines.kneser_ney import KneserNey
+    from elman.nn.cache import ContinuousCache
     from elman.nn.language import LanguageNetwork
     from elman.runtime import Engine
 
@@ -93,6 +95,8 @@ def distributions(
     from elman.tasks.scoring import text_log_probs
 
     reading = reading or model.reading
+    if isinstance(model, AdaptingModel):
+        return _adapted(model, ids, reading)
     if model.ngrams is not None:
         return _counted(model.ngrams, ids, reading)
     turned = model.settings.direction == "backward" if backward is None else backward
@@ -115,6 +119,26 @@ class _Kept:
         self.kept.append(Distributions.of(rows, targets, log_probs))
         self._count += len(targets)
         return np.arange(self._count - len(targets), self._count)
+
+
+def _adapted(model: AdaptingModel, ids: Ids, reading: Reading) -> Distributions:
+    """By a model that gets used to the text: as it was when it read each token."""
+    kept, softmax = _Kept(), model.network.softmax
+
+    def look(hidden: "Tensor", targets: "Tensor", cache: "ContinuousCache | None") -> None:
+        import torch
+
+        with torch.no_grad():
+            rows = softmax.log_probs(hidden).double().numpy()  # N x V
+            if cache is not None:
+                rows = cache.mixed(rows, cache.distributions(hidden, targets, softmax.vocab_size).double().numpy())
+        own = targets.numpy()
+        kept.keep(rows, own, np.take_along_axis(rows, own[:, None], axis=1)[:, 0])
+
+    with model._following(0, reading, look) as follower:
+        follower.read(ids)
+        places = follower.in_text_order(np.arange(len(ids), dtype=np.float64), ids)
+    return Distributions.join(kept.kept).take(places.astype(np.int64))
 
 
 class _NetworkReader(_Kept):

@@ -7,6 +7,7 @@ found.tokens[3].rank, found.tokens[3].alternatives
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Any, cast
 
 import numpy as np
@@ -14,6 +15,7 @@ from pydantic import Field
 
 from elman.batches.ids import line_ids
 from elman.draw.panels import Bars, Line, Lines, Note, Panel, Table, Token, Tokens
+from elman.errors import UserError
 from elman.inspect.calibration import Calibration, Placed, bucket_of, calibrate
 from elman.inspect.distributions import Distributions, Floats, distributions
 from elman.inspect.methods import cut_panels
@@ -47,6 +49,14 @@ class RanksOptions(Section):
     runs: int = Field(100, ge=20, le=100_000, description="Texts of each side, at most.")
     temperature: float = Field(1.0, gt=0, le=100, description="Of what the model writes to be told apart.")
     seed: int = Field(0, ge=0, lt=2**63, description="Of what is random.")
+    cache: bool = Field(False, description="Late words of the text are remembered as it is read.")
+    adapt: bool = Field(False, description="The model learns from the text as it reads it.")
+    read: str | None = Field(
+        None, min_length=1, description="A file that the model gets used to first, with --cache or --adapt."
+    )
+    adapt_from: str | None = Field(
+        None, min_length=1, description="A file to measure gradients on for --adapt, if the training text is gone."
+    )
 
 
 @dataclass(frozen=True)
@@ -168,7 +178,7 @@ class RanksView(View[Ranks]):
 
     def compute(self, model: AnyModel, texts: Sequence[str], options: RanksOptions) -> list[Ranks]:
         """The ranks of each text; with `against`, how well ranks tell the model's texts from people's as well."""
-        language = cast(LanguageModel, model)
+        language = _adapted(cast(LanguageModel, model), options)
         found = [_ranks(language, text, options.label) for text in texts]
         if options.against is None:
             return [one for one, _ in found]
@@ -198,6 +208,20 @@ class RanksView(View[Ranks]):
             _bars("entropy of the distribution, in nats", data.entropies),
             *_calibration_panels(data),
         ]
+
+
+def _adapted(model: LanguageModel, options: RanksOptions) -> LanguageModel:
+    """The model, or one that gets used to what it reads."""
+    from elman.tasks.adapting import adapting, text_ids
+
+    if not options.cache and not options.adapt:
+        if (other := options.read or options.adapt_from) is not None:
+            raise UserError(f"{other} is read by a model that adapts: ask for cache, adapt or both")
+        return model
+    if options.against is not None:
+        raise UserError("the texts of against are told apart by the model as it was trained: leave out cache and adapt")
+    made = adapting(model, cache=options.cache, adapt=options.adapt, adapt_from=options.adapt_from)
+    return made if options.read is None else made.follow(text_ids(made, Path(options.read)))
 
 
 def _tip(one: RankedToken) -> dict[str, str]:

@@ -17,11 +17,13 @@ from elman.nn.attention import (
     ScaledDotAttention,
 )
 from elman.nn.automaton import AutomatonNetwork, SecondOrderCell, WeightedAutomaton
+from elman.nn.cache import ContinuousCache
 from elman.nn.cells import Cell, ChoGRUCell, ElmanCell, GRUCell, LSTMCell
 from elman.nn.combined import CombinedCell
 from elman.nn.crf import CRF, Forbidden, forbidden_transitions
 from elman.nn.decoder import Decoder, DecoderState, Memory
 from elman.nn.dropout import EmbeddingDropout, LockedDropout, drop_weight, locked_dropout
+from elman.nn.dynamic import DynamicEvaluation
 from elman.nn.embedding import Embedding, OneHot
 from elman.nn.features import CharacterEncoder, WordDropout, WordFeatures
 from elman.nn.initialise import forget_bias_, gaussian_, identity_, initialise, orthogonal_, uniform_
@@ -54,10 +56,12 @@ __all__ = [
     "ChoGRUCell",
     "ChunkedSoftmax",
     "CombinedCell",
+    "ContinuousCache",
     "CosineAttention",
     "Decoder",
     "DecoderState",
     "DotAttention",
+    "DynamicEvaluation",
     "ElmanCell",
     "Embedding",
     "EmbeddingDropout",

@@ -242,10 +242,16 @@ def evaluate(
     The files are read as those that the model learned from; `settings` say where they differ, as
     `{"data.encoding": "latin-1"}`. Scores are found by the name of the file as it was given,
     `report["more.csv"]["accuracy"]`; records in memory are one set, called "data".
+
+    A language model that adapts while it reads, `model.adapting(cache=True)`, is scored beside the one that does not:
+    `report["adapted"]["cache"]["more.txt"]`.
     """
     from elman.tasks import training
 
     model = load(model) if isinstance(model, Path | str) else model
+    further: dict[str, Any] = {}
+    if (static := getattr(model, "static", None)) is not None:
+        model, further = static, {"further": model.report_of}
     task = TASKS[task_of(model)]
     files, memory = _sorted_out({"data": data})
     if not files and not memory:
@@ -253,7 +259,8 @@ def evaluate(
     given = {str(Path(name)): name for name in files.get("data", [])}
     sets = task.sets([Path(name) for name in given])
     sources = {**{given.get(name, name): Source(paths) for name, paths in sets.items()}, **memory}
-    return training.evaluate(task, model, sources, baselines=baselines, data_dir=data_dir, settings=settings)
+    given_too = {"baselines": baselines, "data_dir": data_dir, "settings": settings, **further}
+    return training.evaluate(task, model, sources, **given_too)
 
 
 def task_of(model: Any) -> str:

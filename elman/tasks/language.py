@@ -51,6 +51,7 @@ from elman.train.recipe import BatchSection, Section, TrainSettings, parse
 
 if TYPE_CHECKING:
     from elman.nn.language import LanguageNetwork
+    from elman.tasks.adapting import AdaptingModel, Asked
     from elman.tasks.report import Report
     from elman.train.progress import Reporter
     from elman.train.task import Loss
@@ -201,6 +202,10 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
 
     task = "lm"
     Config, Recipe = LanguageConfig, LanguageRecipe
+    folder: Path | None = None
+    """Where it was loaded from."""
+    adapts: ClassVar[bool] = False
+    """Whether it gets used to what it reads."""
 
     @property
     def settings(self) -> ModelSettings:
@@ -322,6 +327,10 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
         found = [self.log_probs(ids)]
         if self.settings.direction == "both":
             found.append(self.log_probs(ids, tower=1))
+        return self._scores(found, ids)
+
+    def _scores(self, found: Sequence[np.ndarray], ids: IdStream) -> dict[str, float]:
+        """The report of what was found in each direction."""
         each = [Scores.from_total(-float(log_probs.sum()), len(ids)) for log_probs in found]
         mean = Scores(sum(scores.loss for scores in each) / len(each), len(ids))
         report = mean.to_dict(ids.characters)
@@ -353,6 +362,26 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
         if self.settings.direction == "backward":
             turn = reverse_line if self.reading.unit == "line" else _backward
         return turn(language_log_probs(self, turn(tokens).astype(np.int64), state, label))
+
+    def adapting(
+        self,
+        *,
+        cache: "Asked" = False,
+        adapt: "Asked" = False,
+        adapt_from: "Path | str | Ids | None" = None,
+        data_dir: Path | str | None = None,
+        say: Say = lambda line: None,
+    ) -> "AdaptingModel":
+        """A model of its own that starts as this one and gets used to what it reads.
+
+        By a `cache` of late words, or by dynamic evaluation (`adapt`), or by both: True, or settings by key such as
+        `{"size": 500}`, which go over those that were kept for the model. Dynamic evaluation divides by the size of the
+        gradients in training. Where that was not kept, it is measured on the training text, looked for in `data_dir`,
+        or on the text `adapt_from`. This model and its folder stay as they are.
+        """
+        from elman.tasks.adapting import adapting
+
+        return adapting(self, cache=cache, adapt=adapt, adapt_from=adapt_from, data_dir=data_dir, say=say)
 
     # Writing
 
@@ -516,6 +545,7 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
         return Tokenizer.load(folder / "tokenizer.json")
 
     def check(self, folder: Path) -> None:
+        self.folder = folder.absolute()
         if not 0 <= self.reading.start_id < self.tokenizer.size:
             raise UserError(
                 f"{folder / 'config.json'} is damaged: 'reading.start_id' = {self.reading.start_id}: "

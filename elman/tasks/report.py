@@ -41,6 +41,8 @@ class Headline(NamedTuple):
 class Report(dict[str, Any]):
     """What `metrics.json` holds: the model's scores on each set, its `baselines`' on each, and facts of the run.
 
+    Where the model was asked to adapt while it reads, `adapted` has those scores, by what it adapted by.
+
     >>> from elman.tasks import TASKS
     >>> scores = {"loss": 0.4, "accuracy": 0.8}
     >>> report = Report(TASKS["classify"], {"test": scores, "baselines": {"guessing": {"test": {"accuracy": 0.5}}}})
@@ -61,11 +63,12 @@ class Report(dict[str, Any]):
         return [name for name, scores in self.items() if isinstance(scores, dict) and "loss" in scores]
 
     def systems(self, name: str) -> dict[str, Scores]:
-        """Who was scored on a set, and what each scored: the model, then the baselines, the best first."""
+        """Who was scored on a set, and what each scored: the model, as it adapts, then the baselines, best first."""
         metric = first_of(self.task.headlines, self[name])
         baselines = {who: scores[name] for who, scores in self.get("baselines", {}).items() if name in scores}
         ordered = sorted(baselines, key=lambda who: metric.worse(metric.of(baselines[who]) or 0.0))
-        return {MODEL: self[name], **{who: baselines[who] for who in ordered}}
+        adapted = {who: scores[name] for who, scores in self.get("adapted", {}).items()}
+        return {MODEL: self[name], **adapted, **{who: baselines[who] for who in ordered}}
 
     def table(self, name: str) -> tuple[list[str], list[list[str]]]:
         """The names of the metrics that somebody has on a set, and for each system its name and its scores."""

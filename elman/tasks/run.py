@@ -15,7 +15,8 @@ from elman.train.recipe import Section, differences, parse, read_toml, to_toml
 
 MODEL_FILES = ("config.json", "tokenizer.json", "lexicon.json", "model.safetensors", "metrics.json", "README.md")
 PICTURES = ("confusion.png", "forecast.png")  # those of a card
-RUN_FILES = (*MODEL_FILES, *PICTURES, "recipe.toml", "log.jsonl", "curves.png")
+ADAPTING_FILES = ("adapting.json", "gradients.safetensors")
+RUN_FILES = (*MODEL_FILES, *PICTURES, *ADAPTING_FILES, "recipe.toml", "log.jsonl", "curves.png")
 STATE = "checkpoint/state.safetensors"
 HEADING = "# The settings of the run in this folder, as Elman wrote them."
 

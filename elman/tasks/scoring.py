@@ -166,11 +166,11 @@ class EngineReader:
 def text_log_probs(reader: Reader, ids: Ids, reading: Reading, *, backward: bool = False) -> np.ndarray:
     """The log-probability of every token, in the order of the text."""
     if reading.unit == "line":
-        return _score_lines(reader, ids, reading, backward)
+        return score_lines(reader, ids, reading, backward)
     if backward:
         turned = Reversed(ids)
-        return turned.in_text_order(_score_stream(reader, turned, reading))
-    return _score_stream(reader, ids, reading)
+        return turned.in_text_order(score_stream(reader, turned, reading))
+    return score_stream(reader, ids, reading)
 
 
 def network_log_probs(
@@ -185,31 +185,36 @@ def network_log_probs(
         network.train(was_training)
 
 
-def _score_stream(reader: Reader, ids: Ids, reading: Reading) -> np.ndarray:
-    """Long texts are divided among several streams, each of which first reads what stands before its part."""
-    scores = np.empty(len(ids))
-    streams = int(np.clip(len(ids) // PART, 1, STREAMS))
-    part = -(-len(ids) // streams)
-    part_starts = np.minimum(np.arange(streams) * part, len(ids) - part)  # the last overlaps the one before
-    context = CONTEXT if streams > 1 else 0
-    # The first stream has nothing before it: what it reads there instead is forgotten.
+def score_stream(reader: Reader, ids: Ids, reading: Reading, first: int = 0, stop: int | None = None) -> np.ndarray:
+    """The scores of a running text, or of its tokens from `first` up to `stop`.
+
+    Long texts are divided among several streams, each of which first reads what stands before its part.
+    """
+    size = (len(ids) if stop is None else stop) - first
+    scores = np.empty(size)
+    streams = int(np.clip(size // PART, 1, STREAMS))
+    part = -(-size // streams)
+    part_starts = first + np.minimum(np.arange(streams) * part, size - part)  # the last overlaps the one before
+    context = CONTEXT if streams > 1 or first else 0
+    # The first stream of a text has nothing before it: what it reads there instead is forgotten.
     state: Any = None
     for offset in range(-context, part, WINDOW):
         length = min(WINDOW, part - offset) if offset >= 0 else min(WINDOW, -offset)
         starts = part_starts + offset
         if offset < 0:
             starts = np.maximum(starts, 0)
-        elif offset == 0 and context:
+        elif offset == 0 and context and not first:
             state = reader.forget(state, np.array([0]))
         batch = stack_windows(ids, starts, length, reading.start_id, reading.reset_documents)
         values, state = reader.window(batch, state)
         if offset >= 0:
-            for start, row in zip(starts, values, strict=True):
+            for start, row in zip(starts - first, values, strict=True):
                 scores[start : start + length] = row
     return scores
 
 
-def _score_lines(reader: Reader, ids: Ids, reading: Reading, backward: bool, size: int = 128) -> np.ndarray:
+def score_lines(reader: Reader, ids: Ids, reading: Reading, backward: bool, size: int = 128) -> np.ndarray:
+    """The scores of texts of a line each, which are read on their own."""
     scores = np.empty(len(ids))
     ends = np.append(ids.documents[1:], len(ids))
     order = np.argsort(ends - ids.documents, kind="stable")  # lines of like length together

@@ -1,7 +1,7 @@
 """From a recipe to a trained, measured model folder, and the scores of a model: the same steps for every task."""
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
@@ -183,10 +183,12 @@ def evaluate(
     baselines: bool = True,
     data_dir: Path | str | None = None,
     settings: Settings = (),
+    further: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda sets: {},
 ) -> Report:
     """Score each set beside the baselines.
 
     Those are made of the records that the model was trained on, if they are still there; else `note` says why not.
+    `further` is what else a report is to hold, made of the sets.
     """
     data_dir = None if data_dir is None else Path(data_dir)
     recipe = parse(task.Recipe, model.recipe, where="the model's config.json")
@@ -200,4 +202,5 @@ def evaluate(
         except UserError as error:
             notes.append(f"no baselines made of the training {task.records}: {error}")
     report = score_sets(task, model, sets, recipe, train, notes.append, baselines)
+    report |= further(sets)
     return report if not notes else Report(task, {**report, "note": "\n".join(notes)})

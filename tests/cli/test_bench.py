@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from elman import kernels
-from elman.bench import decoding, layers, machine, prediction, streaming
+from elman.bench import adapting, decoding, layers, machine, prediction, streaming
 from elman.bench.translators import Sizes
 from tests.cli.invoke import invoke
 
@@ -18,6 +18,7 @@ TINY = ("--quick", "--seconds", "0", "--threads", "1")
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layers, "SHAPES", ((8, 2, 4), (6, 3, 5)))
     monkeypatch.setattr(streaming, "HIDDEN", (8,))
+    monkeypatch.setattr(adapting, "CASES", (adapting.Case("words", 40, 8, 8, tokens=300, learned=60),))
     monkeypatch.setattr(machine, "SETTLE", 0.0)
     monkeypatch.setattr(prediction, "cases", lambda quick: [prediction.Case("tag", hidden=8)])
     monkeypatch.setattr(decoding, "SIZES", Sizes(vocabulary=50, embedding=6, hidden=8))
@@ -51,6 +52,16 @@ def test_streaming_as_a_table() -> None:
     code, out, error = invoke("bench", "streaming", *TINY)
     assert code == 0, error
     assert "Elman int8" in out
+
+
+@compiled
+def test_adapting_as_a_table_and_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "adapting.json"
+    code, out, error = invoke("bench", "adapting", "--json", str(file), *TINY)
+    assert code == 0, error
+    assert "a cache of 2,000 tokens" in out and "x static" in out
+    (row,) = json.loads(file.read_text())["rows"]
+    assert set(row["tokens_per_second"]) == {"static", "cache", "dynamic"} and row["ratio"]["cache"] > 0
 
 
 @compiled
