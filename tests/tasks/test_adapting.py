@@ -37,7 +37,8 @@ def untrained(*settings: str, labels: tuple[str, ...] = ()) -> LanguageModel:
     """A small model with random weights: what has to hold exactly holds for any."""
     recipe = load_recipe(LanguageRecipe, None, [*SMALL, *settings])
     tokenizer = fit_tokenizer(recipe.text, [prose()])
-    parts: dict[str, Any] = {"model": recipe.model, "reading": _reading(recipe, tokenizer), "labels": labels}
+    reading = _reading(recipe, tokenizer, IdStream(np.zeros(1, np.uint32), np.zeros(1, np.int64)))
+    parts: dict[str, Any] = {"model": recipe.model, "reading": reading, "labels": labels}
     config = LanguageConfig.new("lm", recipe, **parts)
     torch.manual_seed(5)
     return LanguageModel(config, tokenizer, LanguageModel.build(config, tokenizer).eval())
