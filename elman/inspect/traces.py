@@ -26,7 +26,7 @@ from elman.tasks.sections import column
 from elman.tasks.tag import TagModel
 from elman.tasks.task import Source
 from elman.tasks.translate import Translator
-from elman.text.encoder import WordEncoder, spelled, words
+from elman.text.encoder import WordEncoder, words
 from elman.text.tagging import cut
 from elman.train.recipe import parse
 
@@ -99,7 +99,7 @@ def trace_text(model: AnyModel, text: str, label: str | None = None) -> Trace:
             tokens, parts = _classifier_parts(model, network, text)
         elif isinstance(model, TagModel):
             tokens = list(cut(text).tokens)
-            parts = _parts(network.body, network.embed(_inputs(*spelled(model.vocabulary, words([tokens])))))
+            parts = _parts(network.body, network.embed(model.inputs(words([tokens]))))
         elif isinstance(model, Translator):
             tokens, parts = _source_parts(model, network, text)
         else:

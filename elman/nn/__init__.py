@@ -24,9 +24,19 @@ from elman.nn.initialise import forget_bias_, identity_, initialise, orthogonal_
 from elman.nn.language import LanguageNetwork, OneHot
 from elman.nn.layers import GRU, LSTM, RNN, convert
 from elman.nn.mutants import MUT1Cell, MUT2Cell, MUT3Cell
-from elman.nn.pooling import POOLINGS, AttentionPooling, LastPooling, MaxPooling, MeanPooling, Pooling
+from elman.nn.pooling import (
+    POOLINGS,
+    AttentionPooling,
+    LastMaxMeanPooling,
+    LastPooling,
+    MaxPooling,
+    MeanPooling,
+    Pooling,
+)
 from elman.nn.recurrent import CELLS, Recurrent
 from elman.nn.softmax import AdaptiveSoftmax, ChunkedSoftmax, SampledSoftmax
+from elman.nn.strings import StringEmbedding
+from elman.nn.towers import Towers
 from elman.nn.translation import Bridge, TranslationNetwork
 from elman.nn.window import FixedWindow
 
@@ -60,6 +70,7 @@ __all__ = [
     "GeneralAttention",
     "LSTMCell",
     "LanguageNetwork",
+    "LastMaxMeanPooling",
     "LastPooling",
     "LocationAttention",
     "LockedDropout",
@@ -75,6 +86,8 @@ __all__ = [
     "ReducedRankAttention",
     "SampledSoftmax",
     "ScaledDotAttention",
+    "StringEmbedding",
+    "Towers",
     "TranslationNetwork",
     "WordDropout",
     "WordFeatures",

@@ -12,6 +12,7 @@ from elman.nn.fast.unrolled import UnrolledDecoder
 from elman.nn.recurrent import Recurrent
 from elman.nn.softmax import ChunkedSoftmax
 from elman.nn.steps import as_state, padded
+from elman.nn.towers import Towers
 
 BridgeKind = Literal["copy", "linear", "zero"]
 
@@ -82,7 +83,7 @@ class TranslationNetwork(nn.Module):
         self,
         source: nn.Embedding,
         target: nn.Embedding,
-        encoder: Recurrent,
+        encoder: Recurrent | Towers,
         bridge: Bridge,
         decoder: Decoder,
         softmax: ChunkedSoftmax,

@@ -15,14 +15,17 @@ from elman.text.tokenizer import Tokenizer, normaliser
 class TokenEncoder:
     """Texts as ids of characters, bytes, words or sub-words; with `edges`, an end token before and behind each.
 
+    Another id than that of the end token may stand there: `edge`.
+
     >>> from elman.text import fit_tokenizer
     >>> encoder = TokenEncoder(fit_tokenizer(TokenizerSettings(kind="characters"), ["abba"]), edges=True)
     >>> encoder.encode(["ab", ""]).data.tolist()
     [1, 2, 3, 1, 1, 1]
     """
 
-    def __init__(self, tokenizer: Tokenizer, *, edges: bool, longest: int = 2000) -> None:
+    def __init__(self, tokenizer: Tokenizer, *, edges: bool, longest: int = 2000, edge: int | None = None) -> None:
         self.tokenizer, self.edges, self.longest = tokenizer, edges, longest
+        self.edge = tokenizer.eos_id if edge is None else edge
         self.to_json, self.save = tokenizer.to_json, tokenizer.save
 
     @property
@@ -38,7 +41,7 @@ class TokenEncoder:
     def encode(self, texts: Sequence[str]) -> Ragged:
         """The ids of some texts; of one that is too long, its beginning."""
         ids = [self.tokenizer.encode(text)[: self.longest] for text in texts]
-        edge = np.array([self.tokenizer.eos_id])
+        edge = np.array([self.edge])
         return Ragged.of([np.concatenate((edge, row, edge)) if self.edges or not len(row) else row for row in ids])
 
     def spelled(self, tokens: Ragged) -> tuple[Ragged, None]:

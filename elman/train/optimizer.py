@@ -8,17 +8,22 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from elman.nn.depth import layer_groups
 from elman.train.recipe import TrainSettings
+
+SCALE = "scale"
+"""What the rate of a group of parameters is multiplied by, where each layer has its own."""
 
 
 def make_optimizer(settings: TrainSettings, network: nn.Module) -> torch.optim.Optimizer:
     """The optimizer a recipe names. Biases and other vectors are not decayed."""
-    parameters = [p for p in network.parameters() if p.requires_grad]
-    groups = [
-        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": settings.weight_decay},
-        {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
-    ]
-    groups = [group for group in groups if group["params"]]
+    if settings.layer_factor == 1:
+        groups = _groups([p for p in network.parameters() if p.requires_grad], settings)
+    else:  # discriminative fine-tuning (Howard and Ruder 2018): what lies lower learns more slowly
+        groups = []
+        for depth, parameters in enumerate(reversed(layer_groups(network))):
+            scale = settings.layer_factor**-depth
+            groups += [{**group, SCALE: scale} for group in _groups(parameters, settings)]
     match settings.optimizer:
         case "sgd":
             return torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum, fused=True)
@@ -28,6 +33,50 @@ def make_optimizer(settings: TrainSettings, network: nn.Module) -> torch.optim.O
             return torch.optim.AdamW(groups, lr=settings.lr, betas=settings.betas, fused=True)
         case "adagrad":
             return torch.optim.Adagrad(groups, lr=settings.lr)
+
+
+def _groups(parameters: list[nn.Parameter], settings: TrainSettings) -> list[dict[str, Any]]:
+    groups: list[dict[str, Any]] = [
+        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": settings.weight_decay},
+        {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
+    ]
+    return [group for group in groups if group["params"]]
+
+
+def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """The rate of the topmost layer, and with `train.layer_factor` those of the layers below it."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate * group.get(SCALE, 1.0)
+
+
+class Unfreezing:
+    """Gradual unfreezing (Howard and Ruder 2018): at first the topmost layer learns alone, then one more at a time.
+
+    What does not learn yet is left as it is, by weight decay too. How many learn follows from the epochs that are
+    done, so there is nothing to save.
+
+    >>> network = nn.Sequential(nn.Embedding(3, 2), nn.Linear(2, 2))
+    >>> unfreezing = Unfreezing(TrainSettings(unfreeze=1), network)
+    >>> unfreezing.at(0.5), network[0].weight.requires_grad, network[1].weight.requires_grad
+    (1, False, True)
+    >>> unfreezing.at(1.0), network[0].weight.requires_grad
+    (2, True)
+    """
+
+    def __init__(self, settings: TrainSettings, network: nn.Module) -> None:
+        self.every = settings.unfreeze
+        self.groups = layer_groups(network) if self.every else []
+
+    def at(self, epochs: float) -> int:
+        """Let those layers learn that may, `epochs` after the beginning; how many they are, 0 where all always do."""
+        if not self.every:
+            return 0
+        # Batches do not divide an epoch evenly: without the rounding a layer could wait one update longer.
+        learning = min(len(self.groups), 1 + int(round(epochs / self.every, 9)))
+        for place, group in enumerate(self.groups):
+            for parameter in group:
+                parameter.requires_grad_(place >= len(self.groups) - learning)
+        return learning
 
 
 def learning_rate(settings: TrainSettings, step: int, fraction: float, plateaus: int = 0) -> float:
@@ -52,6 +101,10 @@ def learning_rate(settings: TrainSettings, step: int, fraction: float, plateaus:
             shape = max(end, 1e-3) ** fraction
         case "plateau":
             shape = settings.plateau_factor**plateaus
+        case "slanted":  # Howard and Ruder 2018
+            cut, ratio = settings.slanted_cut, settings.slanted_ratio
+            p = fraction / cut if fraction < cut else 1.0 - (fraction - cut) / (1.0 - cut)
+            shape = (1.0 + p * (ratio - 1.0)) / ratio
     return settings.lr * warm * shape
 
 
