@@ -81,7 +81,7 @@ void Encoder::add_layer(const EncoderWeights& weights, std::size_t depth, const 
 }
 
 void Encoder::add_ends(const EncoderWeights& weights) {
-    const std::vector<Index> parts(static_cast<std::size_t>(network_.directions), hidden_);
+    std::vector<Index> parts(static_cast<std::size_t>(network_.directions), hidden_);
     width_ = static_cast<Index>(network_.directions) * hidden_;
     require((weights.pooling == Pooling::attention) == static_cast<bool>(weights.query), "the pooling");
     if (weights.query) {
@@ -89,6 +89,10 @@ void Encoder::add_ends(const EncoderWeights& weights) {
         network_.query = keep(weights.query, 1, parts);
         network_.query_bias = keep_rows(weights.query_bias, 1, 1, weights.query.rows);
         network_.query_vector = keep_rows(weights.query_vector, 1, 1, weights.query.rows);
+    }
+    if (weights.pooling == Pooling::last_max_mean) {
+        parts.assign(3 * parts.size(), hidden_);
+        width_ *= 3;
     }
     if (!weights.head) return;
     require(weights.head.columns == width_ && weights.head_bias, "the output layer");
@@ -134,9 +138,9 @@ class Encoder::Room {
             work.c[i] = floats(there && network.cell == Cell::lstm ? texts * network.hidden : 0);
         }
         work.queries = floats(network.query ? rows * padded(network.query.units, lanes) : 0);
-        work.pooled = floats(pooled ? texts * width : 0);
+        work.pooled = floats(pooled ? texts * network.pooled_width() : 0);
         work.result = floats(network.head ? (pooled ? texts : rows) * padded(network.head.units, lanes) : 0);
-        prepare_threads(std::max<Index>(work.seen_stride, width), lanes, threads);
+        prepare_threads(std::max({work.seen_stride, width, network.pooled_width()}), lanes, threads);
     }
 
     Index bytes() const {
@@ -294,7 +298,8 @@ void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>&
     const float* output = network_.dense ? work.seen + network_.seen + (network_.layers - 1) * width
                                          : work.outputs[(network_.layers - 1) % 2];
     const float* from = network_.head ? work.result : pooled() ? work.pooled : output;
-    const Index stride = network_.head ? padded(width_, lanes) : pooled() || !network_.dense ? width : work.seen_stride;
+    const Index whole = pooled() ? network_.pooled_width() : network_.dense ? work.seen_stride : width;
+    const Index stride = network_.head ? padded(width_, lanes) : whole;
     const Index size = network_.head ? width_ : hidden_;  // without a head the directions are padded each by itself
     const auto answer = [&](Index row, Index place) {
         for (Index part = 0; part * size < width_; ++part)

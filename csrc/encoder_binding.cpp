@@ -14,7 +14,8 @@ Pooling pooling_named(const std::string& name) {
                            {"last", Pooling::last},
                            {"mean", Pooling::mean},
                            {"max", Pooling::max},
-                           {"attention", Pooling::attention}});
+                           {"attention", Pooling::attention},
+                           {"last-max-mean", Pooling::last_max_mean}});
 }
 
 std::shared_ptr<Encoder> make_encoder(const nb::dict& description) {

@@ -205,31 +205,35 @@ void add_input(const Reading& reading, int index, int count) {
 
 // --- One vector a text ----------------------------------------------------------------------------------------------
 
-void pool_last(const Reading& top) {
+// Where the vector of a text goes; of those that stand side by side, the one with this number.
+ELMAN_INLINE float* pooled(const Reading& top, int text, int place) {
+    return top.work.pooled + text * top.network.pooled_width() + place * top.width();
+}
+
+void pool_last(const Reading& top, int place) {
     const EncoderWork& work = top.work;
     const auto bytes = static_cast<std::size_t>(top.network.hidden) * sizeof(float);
     for (int text = 0; text < work.texts; ++text) {
         const Index last = work.offsets[work.lengths[text] - 1] + text;
         for (int side = 0; side < top.network.directions; ++side) {
             const float* from = top.output() + (side == 0 ? last : text) * top.stride();
-            std::memcpy(work.pooled + text * top.width() + side * top.network.hidden, from + side * top.network.hidden,
-                        bytes);
+            std::memcpy(pooled(top, text, place) + side * top.network.hidden, from + side * top.network.hidden, bytes);
         }
     }
 }
 
-void pool_mean(const Reading& top) {
+void pool_mean(const Reading& top, int place) {
     const EncoderWork& work = top.work;
     for (int text = 0; text < work.texts; ++text)
         for (Index k = 0; k < top.width(); k += kWidth) {
             Vector<float> sum = {};
             for (int t = 0; t < work.lengths[text]; ++t)
                 sum += load(top.output() + (work.offsets[t] + text) * top.stride() + k);
-            store(work.pooled + text * top.width() + k, sum / static_cast<float>(work.lengths[text]));
+            store(pooled(top, text, place) + k, sum / static_cast<float>(work.lengths[text]));
         }
 }
 
-void pool_max(const Reading& top) {
+void pool_max(const Reading& top, int place) {
     const EncoderWork& work = top.work;
     for (int text = 0; text < work.texts; ++text)
         for (Index k = 0; k < top.width(); k += kWidth) {
@@ -238,7 +242,7 @@ void pool_max(const Reading& top) {
                 const Vector<float> x = load(top.output() + (work.offsets[t] + text) * top.stride() + k);
                 most = (x > most) | (x != x) ? x : most;  // a NaN stays, as in PyTorch
             }
-            store(work.pooled + text * top.width() + k, most);
+            store(pooled(top, text, place) + k, most);
         }
 }
 
@@ -255,7 +259,7 @@ void pool_attention(const Reading& top) {
         return total;
     };
     for (int text = 0; text < work.texts; ++text) {
-        float* to = work.pooled + text * top.width();
+        float* to = pooled(top, text, 0);
         float highest = score(text), whole = 0;
         for (int t = 1; t < work.lengths[text]; ++t) highest = std::fmax(highest, score(work.offsets[t] + text));
         std::memset(to, 0, static_cast<std::size_t>(top.width()) * sizeof(float));
@@ -283,9 +287,13 @@ void pool(const Reading& top, int index, int count) {
     }
     if (index == 0) {
         switch (network.pooling) {
-            case Pooling::last: pool_last(top); break;
-            case Pooling::mean: pool_mean(top); break;
-            case Pooling::max: pool_max(top); break;
+            case Pooling::last: pool_last(top, 0); break;
+            case Pooling::mean: pool_mean(top, 0); break;
+            case Pooling::max: pool_max(top, 0); break;
+            case Pooling::last_max_mean:  // the last is there already
+                pool_max(top, 1);
+                pool_mean(top, 2);
+                break;
             case Pooling::attention: pool_attention(top); break;
             case Pooling::steps: break;
         }
@@ -300,9 +308,14 @@ void pool(const Reading& top, int index, int count) {
 void encode(const EncoderNetwork& network, const EncoderWork& work, int index, int count) {
     for (int depth = 0; depth < network.layers; ++depth) {
         if (run_layer(network, work, depth, index, count)) return;
-        const bool ends = depth == network.layers - 1 && network.pooling == Pooling::last;  // which wants the h itself
-        if (!network.layer[depth].adds_input || ends) continue;
-        add_input(Reading{network, work, depth, 0}, index, count);
+        const Reading reading{network, work, depth, 0};
+        const bool ends = depth == network.layers - 1;
+        if (ends && network.pooling == Pooling::last_max_mean) {  // the last is the h itself, before anything is added
+            if (index == 0) pool_last(reading, 0);
+            work.barrier[0].wait(count);
+        }
+        if (!network.layer[depth].adds_input || (ends && network.pooling == Pooling::last)) continue;
+        add_input(reading, index, count);
         work.barrier[0].wait(count);
     }
     const Reading top{network, work, network.layers - 1, 0};
@@ -310,7 +323,7 @@ void encode(const EncoderNetwork& network, const EncoderWork& work, int index, i
     if (pooled) pool(top, index, count);
     if (!network.head) return;
     const Index units = padded_units(network.head);
-    multiply_all(network.head, pooled ? work.pooled : top.output(), pooled ? top.width() : top.stride(),
+    multiply_all(network.head, pooled ? work.pooled : top.output(), pooled ? network.pooled_width() : top.stride(),
                  pooled ? work.texts : work.offsets[work.steps], {work, index, index, count},
                  [&](Index row, Index unit, Vector<float> sum) {
                      store(work.result + row * units + unit, sum + load(network.head_bias + unit));

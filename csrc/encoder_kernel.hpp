@@ -11,7 +11,8 @@ namespace elman {
 
 class Interrupt;
 
-enum class Pooling { steps, last, mean, max, attention };  // steps: none, every step has an answer
+// steps: none, every step has an answer; last_max_mean: these three side by side.
+enum class Pooling { steps, last, mean, max, attention, last_max_mean };
 
 struct EncoderDirection {
     Matrix input;              // of what the layer sees; none where `table` holds its product with every id
@@ -40,6 +41,8 @@ struct EncoderNetwork {
     const float* query_vector;
     Matrix head;  // what is made of each step, or of the text's vector; none without
     const float* head_bias;
+
+    Index pooled_width() const { return Index{directions} * hidden * (pooling == Pooling::last_max_mean ? 3 : 1); }
 };
 
 // What ends a call early; asked by the threads that read some texts, each under its number among all of the call's.
@@ -59,7 +62,7 @@ struct EncoderWork {
     float* gates[2];         // N x columns, of each direction: the part of what the layer sees
     float* c[2];             // B x hidden; LSTM
     float* queries;          // N x the query's units, padded; attention
-    float* pooled;           // B x D*hidden
+    float* pooled;           // B x D*hidden; last_max_mean: B x 3*D*hidden
     float* result;           // what the head makes, its units padded: N rows, or B where there is a pooling
     StreamScratch* scratch;  // of each thread
     Barrier* barrier;        // of all threads, then one for each team

@@ -29,7 +29,7 @@ class PlainTagger:
         self.tags, self.speller, self.crf = model.tags, model.vocabulary, network.crf
         self.words, self.letters = network.words, network.characters.embedding
         self.features = cast("list[nn.Embedding]", list(network.features.embeddings))
-        self.characters, self.body = plain_lstm(network.characters.body), plain_lstm(network.body)
+        self.characters, self.body = plain_lstm(network.characters.body), plain_lstm(cast(Recurrent, network.body))
         self.scores = network.scores
 
     @torch.inference_mode()
@@ -66,7 +66,7 @@ class PlainClassifier:
     def __init__(self, model: TextClassifier) -> None:
         network = model.network
         self.labels, self.vocabulary, self.embedding = model.labels, model.vocabulary, network.embedding
-        self.body, self.output = plain_lstm(network.body), network.output
+        self.body, self.output = plain_lstm(cast(Recurrent, network.body)), network.output
 
     @torch.inference_mode()
     def __call__(self, texts: Sequence[str]) -> list[str]:

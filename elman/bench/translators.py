@@ -175,7 +175,8 @@ def padded(rows: list[Ints], fill: int = PAD) -> Tensor:
 def weights_of(network: TranslationNetwork) -> dict[str, Tensor]:
     """The network's weights by what they are for, those of a layer by its name and PyTorch's."""
     attention = cast(AdditiveAttention, network.decoder.attention)
-    encoder, decoder = network.encoder.layers[0].state_dict(), network.decoder.body.layers[0].state_dict()
+    layers = cast(Recurrent, network.encoder).layers
+    encoder, decoder = layers[0].state_dict(), network.decoder.body.layers[0].state_dict()
     bridge = cast(nn.ModuleList, network.bridge.maps[0])[0].state_dict()
     readout = cast(nn.Linear, network.decoder.to_readout).state_dict()
     return {

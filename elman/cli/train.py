@@ -21,11 +21,13 @@ def add_to(top: typer.Typer, line: Sequence[str] | None = None) -> None:
     from elman.tasks import TASKS
 
     for task in TASKS.values():
-        app.command(task.name, help=task.about)(_command(task.name, f"elman {task.command} {{}} {task.tried}".strip()))
+        try_it = f"elman {task.command} {{}} {task.tried}".strip()
+        has_unlabelled = "unlabelled" in getattr(task.Recipe.model_fields["data"].annotation, "model_fields", {})
+        app.command(task.name, help=task.about)(_command(task.name, try_it, has_unlabelled))
     top.add_typer(app, name="train")
 
 
-def _command(task: str, next_command: str) -> Callable[..., None]:
+def _command(task: str, next_command: str, has_unlabelled: bool) -> Callable[..., None]:
     """The command for one task, and what to type next: they differ in their recipes, not in their options."""
 
     @unheard()
@@ -36,6 +38,12 @@ def _command(task: str, next_command: str) -> Callable[..., None]:
         test: list[Path] = typer.Option([], "--test", help="Data for the final score."),
         settings: list[str] = typer.Option([], "--set", "-s", help="section.key=value, over the recipe."),
         out: Path = typer.Option(..., "--out", "-o", help="The run's folder."),
+        unlabelled: list[Path] = typer.Option(
+            [],
+            "--unlabelled",
+            help="Texts without labels: a language model learns from them first.",
+            hidden=not has_unlabelled,
+        ),
         start: Path | None = typer.Option(None, "--start", help="A trained model of the same task to begin with."),
         resume: bool = typer.Option(
             False, "--resume", help="Go on where the run in the folder stopped; further with -s train.epochs=N."
@@ -54,6 +62,7 @@ def _command(task: str, next_command: str) -> Callable[..., None]:
                 dev=dev,
                 test=test,
                 settings=settings,
+                unlabelled=unlabelled,
                 start=start,
                 resume=resume,
                 force=force,

@@ -5,6 +5,7 @@ product is a method's to say: it does so as a cell, which runs in place of each 
 """
 
 from collections.abc import Callable
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -13,9 +14,10 @@ from torch.nn.utils.rnn import PackedSequence
 
 from elman.inspect.subject import Subject
 from elman.nn.cells import Cell, ChoGRUCell, LSTMCell, State
-from elman.nn.pooling import AttentionPooling, LastPooling, MaxPooling, Pooling
+from elman.nn.pooling import AttentionPooling, LastMaxMeanPooling, LastPooling, MaxPooling, Pooling
 from elman.nn.recurrent import cells_of
-from elman.nn.steps import run_stack, sequence_of_rows, unroll_directions
+from elman.nn.steps import run_stack, sequence_of_rows, unroll, unroll_directions
+from elman.nn.towers import BACKWARD, Towers
 
 
 class PartsCell(Cell):
@@ -65,22 +67,39 @@ def run_parts(subject: Subject, vectors: Tensor, embedded: PackedSequence, make:
     body, head, pooling = subject.body, subject.head, subject.pooling
     sizes = embedded.batch_sizes
 
-    def run(_: int, layer: nn.Module, below: Tensor) -> tuple[Tensor, State]:
+    def run(backward: bool, layer: nn.Module, below: Tensor) -> tuple[Tensor, State]:
         cells = [make(cell) for cell in cells_of(layer)]
         count = 2 if cells[0].kind is LSTMCell else 1
         begin = vectors.new_zeros(len(cells), int(sizes[0]), vectors.size(1), body.hidden_size)  # D x B x P x H
-        return unroll_directions(cells, below, sizes, (begin,) * count)
+        if not backward:
+            return unroll_directions(cells, below, sizes, (begin,) * count)
+        output, final = unroll(cells[0], below, sizes, (begin[0],) * count, reverse=True)
+        return output, tuple(part.unsqueeze(0) for part in final)
 
-    steps, finals = run_stack(body.layers, vectors, run, lambda _, data: data, body.connections)  # N x P x D*H
-    pooled = steps if pooling is None else _pooled(pooling, steps, finals[-1][0], embedded)
+    towers: Any = [(body, False)]
+    if isinstance(body, Towers):
+        towers = zip(body.towers, BACKWARD[body.direction], strict=True)
+    stacks = [
+        run_stack(stack.layers, vectors, _reading(run, backward), lambda _, data: data, body.connections)
+        for stack, backward in towers
+    ]
+    steps = torch.cat([output for output, _ in stacks], dim=-1)  # N x P x D*H
+    final = torch.cat([finals[-1][0] for _, finals in stacks])  # D x B x P x H
+    pooled = steps if pooling is None else _pooled(pooling, steps, final, embedded)
     outputs = linear(pooled, head.weight.detach().double())
     bias = torch.zeros_like(outputs[0])
     bias[-1] = head.bias.detach()
     return outputs + bias
 
 
+def _reading(run: Callable[[bool, nn.Module, Tensor], tuple[Tensor, State]], backward: bool) -> Any:
+    return lambda depth, layer, below: run(backward, layer, below)
+
+
 def _pooled(pooling: Pooling, steps: Tensor, final: Tensor, embedded: PackedSequence) -> Tensor:
     """One vector for a sequence (B x P x H): each pooling is a sum of the steps, by weights that are no parts."""
+    if isinstance(pooling, LastMaxMeanPooling):
+        return torch.cat([_pooled(cast(Pooling, part), steps, final, embedded) for part in pooling.parts], dim=-1)
     if isinstance(pooling, LastPooling):
         last = final.permute(1, 2, 0, 3).flatten(2)  # B x P x D*H
         return last if embedded.unsorted_indices is None else last[embedded.unsorted_indices]

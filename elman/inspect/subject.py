@@ -24,7 +24,7 @@ from elman.ragged import Ints, Ragged
 from elman.tasks.classify import TextClassifier, chances
 from elman.tasks.tag import TagModel
 from elman.text import tagging
-from elman.text.encoder import TokenEncoder, WordEncoder, spelled, words
+from elman.text.encoder import TokenEncoder, WordEncoder, words
 from elman.text.settings import EOS, UNK
 from elman.text.spans import OUTSIDE
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from elman.nn.pooling import Pooling
     from elman.nn.recurrent import Recurrent
+    from elman.nn.towers import Towers
 
 Floats = NDArray[np.floating]
 TEXTS, TOKENS = 256, 1 << 13  # computed on at a time, at most
@@ -160,7 +161,7 @@ class Subject(ABC):
     # What follows
 
     @property
-    def body(self) -> "Recurrent":
+    def body(self) -> "Recurrent | Towers":
         """The recurrent layers."""
         return self.model.network.body  # type: ignore[no-any-return]
 
@@ -310,9 +311,7 @@ class TaggerSubject(Subject):
         return Cut(pieces, words([pieces]).data, 0)
 
     def embed(self, tokens: Ragged) -> "PackedSequence":
-        from elman.nn.inputs import Inputs
-
-        return self.model.network.embed(Inputs.of(*spelled(self.model.vocabulary, tokens)))
+        return self.model.network.embed(self.model.inputs(tokens))
 
     def rows(self, values: NDArray[Any], tokens: Ragged) -> list[NDArray[Any]]:
         return list(tokens.unpacked(values))

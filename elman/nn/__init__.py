@@ -31,9 +31,19 @@ from elman.nn.language import LanguageNetwork
 from elman.nn.layers import GRU, LSTM, RNN, convert
 from elman.nn.mutants import MUT1Cell, MUT2Cell, MUT3Cell
 from elman.nn.one_matrix import from_one_matrix, to_one_matrix
-from elman.nn.pooling import POOLINGS, AttentionPooling, LastPooling, MaxPooling, MeanPooling, Pooling
+from elman.nn.pooling import (
+    POOLINGS,
+    AttentionPooling,
+    LastMaxMeanPooling,
+    LastPooling,
+    MaxPooling,
+    MeanPooling,
+    Pooling,
+)
 from elman.nn.recurrent import CELLS, Recurrent
 from elman.nn.softmax import AdaptiveSoftmax, ChunkedSoftmax, SampledSoftmax
+from elman.nn.strings import StringEmbedding
+from elman.nn.towers import Towers
 from elman.nn.translation import Bridge, TranslationNetwork
 from elman.nn.window import FixedWindow
 
@@ -72,6 +82,7 @@ __all__ = [
     "GeneralAttention",
     "LSTMCell",
     "LanguageNetwork",
+    "LastMaxMeanPooling",
     "LastPooling",
     "LocationAttention",
     "LockedDropout",
@@ -89,6 +100,8 @@ __all__ = [
     "SampledSoftmax",
     "ScaledDotAttention",
     "SecondOrderCell",
+    "StringEmbedding",
+    "Towers",
     "TranslationNetwork",
     "WeightedAutomaton",
     "WordDropout",

@@ -13,6 +13,7 @@ from elman.nn.features import CharacterEncoder, WordDropout
 from elman.nn.inputs import Inputs
 from elman.nn.pooling import Pooling
 from elman.nn.recurrent import Recurrent
+from elman.nn.towers import Towers
 
 
 class ClassifierNetwork(nn.Module):
@@ -30,7 +31,7 @@ class ClassifierNetwork(nn.Module):
         self,
         embedding: nn.Embedding | OneHot,
         spelling: CharacterEncoder | None,
-        body: Recurrent,
+        body: Recurrent | Towers,
         pooling: Pooling,
         output: nn.Linear,
         *,

@@ -32,6 +32,7 @@ class Inputs(NamedTuple):
     characters: Tensor | None = None  # W x C: ids of their characters
     lengths: Tensor | None = None  # W: how many characters each has
     features: Tensor | None = None  # W x F: case and affixes
+    strings: Tensor | None = None  # N x S: states of character models at the borders of the words
 
     @classmethod
     def of(cls, tokens: Ragged, spelled: Any = None) -> "Inputs":

@@ -9,6 +9,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from elman.nn.recurrent import Recurrent
 from elman.nn.steps import Hidden, as_state, sequence_of_rows
+from elman.nn.towers import Towers
 
 
 class Pooling(nn.Module):
@@ -21,7 +22,7 @@ class Pooling(nn.Module):
     (torch.Size([2, 10]), 10)
     """
 
-    def __init__(self, body: Recurrent) -> None:
+    def __init__(self, body: Recurrent | Towers) -> None:
         super().__init__()
         self.output_size = body.output_size
 
@@ -37,7 +38,7 @@ class LastPooling(Pooling):
     with →h of the direction that reads from the first step to the last, ←h of the other.
     """
 
-    def __init__(self, body: Recurrent) -> None:
+    def __init__(self, body: Recurrent | Towers) -> None:
         super().__init__(body)
         self.directions, self.merge = body.directions, body.merge
 
@@ -77,7 +78,7 @@ class AttentionPooling(Pooling):
     (torch.Size([2, 4]), [1.0, 0.0, 0.0, 0.0])
     """
 
-    def __init__(self, body: Recurrent) -> None:
+    def __init__(self, body: Recurrent | Towers) -> None:
         super().__init__(body)
         self.W = nn.Linear(body.output_size, body.output_size)
         self.v = nn.Linear(body.output_size, 1, bias=False)
@@ -96,11 +97,33 @@ class AttentionPooling(Pooling):
         return PackedSequence(alphas, output.batch_sizes, output.sorted_indices, output.unsorted_indices)
 
 
+class LastMaxMeanPooling(Pooling):
+    """The final state, the maxima and the mean side by side, as in ULMFiT (Howard and Ruder, 2018).
+
+        s = [h_T; max_t h_t; 1/T Σ_t h_t]
+
+    >>> from torch.nn.utils.rnn import pack_sequence
+    >>> body = Recurrent("gru", 3, 5)
+    >>> pool = LastMaxMeanPooling(body)
+    >>> pool(*body(pack_sequence([torch.zeros(4, 3)]))).shape, pool.output_size
+    (torch.Size([1, 15]), 15)
+    """
+
+    def __init__(self, body: Recurrent | Towers) -> None:
+        super().__init__(body)
+        self.parts = nn.ModuleList([LastPooling(body), MaxPooling(body), MeanPooling(body)])
+        self.output_size = sum(part.output_size for part in self.parts)  # type: ignore[misc]
+
+    def forward(self, output: PackedSequence, state: Hidden) -> Tensor:
+        return torch.cat([part(output, state) for part in self.parts], dim=1)
+
+
 POOLINGS: dict[str, type[Pooling]] = {
     "last": LastPooling,
     "mean": MeanPooling,
     "max": MaxPooling,
     "attention": AttentionPooling,
+    "last-max-mean": LastMaxMeanPooling,
 }
 """Every pooling by its name."""
 

@@ -13,13 +13,15 @@ from elman.nn.embedding import OneHot
 from elman.nn.features import CharacterEncoder, WordDropout, WordFeatures
 from elman.nn.inputs import Inputs
 from elman.nn.recurrent import Recurrent
+from elman.nn.strings import StringEmbeddings
+from elman.nn.towers import Towers
 
 
 class TagNetwork(nn.Module):
     """p(tags | sentence). Everything stays packed: no token of padding is computed on.
 
-    A word is its embedding, the vector of its characters and those of its case and affixes, side by side, as far as
-    there are such parts.
+    A word is its embedding, the vector of its characters, those of its case and affixes and the states of character
+    models at its borders, side by side, as far as there are such parts.
     """
 
     def __init__(
@@ -28,16 +30,17 @@ class TagNetwork(nn.Module):
         word_dropout: WordDropout,
         characters: CharacterEncoder | None,
         features: WordFeatures | None,
-        body: Recurrent,
+        body: Recurrent | Towers,
         scores: nn.Linear,
         crf: CRF | None,
         *,
+        strings: StringEmbeddings | None = None,
         input_dropout: float = 0.0,
         output_dropout: float = 0.0,
         locked: bool = True,
     ) -> None:
         super().__init__()
-        self.words, self.word_dropout = words, word_dropout
+        self.words, self.word_dropout, self.strings = words, word_dropout, strings
         self.characters, self.features = characters, features
         self.body, self.scores, self.crf = body, scores, crf
         self.input_dropout, self.output_dropout, self.locked = input_dropout, output_dropout, locked
@@ -93,6 +96,9 @@ class TagNetwork(nn.Module):
             parts.append(self.characters(sentences.characters, sentences.lengths, places))
         if self.features is not None:
             parts.append(self.features(sentences.features)[places])
+        if self.strings is not None:
+            assert sentences.strings is not None
+            parts.append(sentences.strings)
         return torch.cat(parts, dim=1)
 
     def _drop(self, data: Tensor, p: float, batch_sizes: Tensor) -> Tensor:

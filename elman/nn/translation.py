@@ -14,6 +14,7 @@ from elman.nn.forcing import Forcing, SelfFeeding
 from elman.nn.recurrent import Merge, Recurrent
 from elman.nn.softmax import ChunkedSoftmax
 from elman.nn.steps import as_state, padded
+from elman.nn.towers import Towers
 
 BridgeKind = Literal["copy", "linear", "zero"]
 
@@ -87,7 +88,7 @@ class TranslationNetwork(nn.Module):
         self,
         source: nn.Embedding | OneHot,
         target: nn.Embedding | OneHot,
-        encoder: Recurrent,
+        encoder: Recurrent | Towers,
         bridge: Bridge,
         decoder: Decoder,
         softmax: ChunkedSoftmax,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from elman.nn.pooling import Pooling
     from elman.nn.recurrent import Recurrent
+    from elman.nn.towers import Towers
 
 TABLE_BYTES = 16 * 2**20
 """How large the tables may be that stand in for the product of the first layer with every vector of an embedding."""
@@ -29,7 +30,7 @@ POOLING = "pooling"
 """The name that the weights of attention pooling begin with, unless another is given."""
 
 
-def encoder_refusal(layers: "Layers | Recurrent", arrays: Arrays | None = None) -> str | None:
+def encoder_refusal(layers: "Layers | Recurrent | Towers", arrays: Arrays | None = None) -> str | None:
     """Why the encoder cannot run these layers, in one sentence; None if it can.
 
     >>> encoder_refusal(Layers("body", "gru-cho", 3, 5)) or "it can"
@@ -56,10 +57,10 @@ class Encoder(Threaded):
     """Layers whose weights were packed once and never change; several threads of a program may use them at once.
 
     It reads vectors, or the ids of the `embedding` of that name, or with `one_hot` ids in the place of one-hot vectors,
-    and answers for every step; with a `pooling` (last, mean, max or attention, whose weights have `pooling_name`) for
-    every text. With the `output` layer of that name the answers are what it makes of them, else they are the states
-    themselves. `threads` is how many it uses at most (None: as many as `kernels.threads()` says); a short text is
-    quickest on one.
+    and answers for every step; with a `pooling` (last, mean, max, last-max-mean or attention, whose weights have
+    `pooling_name`) for every text. With the `output` layer of that name the answers are what it makes of them, else
+    they are the states themselves. `threads` is how many it uses at most (None: as many as `kernels.threads()` says); a
+    short text is quickest on one.
 
     >>> layers = Layers("body", "gru", 3, 5, bidirectional=True)
     >>> shapes = {**layers.shapes(), "output.weight": (4, 10), "output.bias": (4,)}
@@ -86,7 +87,8 @@ class Encoder(Threaded):
         super().__init__(threads)
         self._inputs = layers.input_size
         tops = {"attention": pooling_name if pooling == "attention" else None, "output": output}
-        weights = Weights(arrays, {**layers.shapes(), **_shapes(layers, arrays, embedding, tops)})
+        weights = Weights(arrays, {**layers.shapes(), **_shapes(layers, arrays, embedding, tops, pooling)})
+        self._backward, self._pooled = layers.direction == "backward", pooling is not None
         ids = layers.input_size if one_hot else 0
         vectors = None if embedding is None else weights.numbers(f"{embedding}.weight")
         if vectors is not None:
@@ -111,7 +113,7 @@ class Encoder(Threaded):
     def of(
         cls,
         network: "nn.Module",
-        body: "Recurrent",
+        body: "Recurrent | Towers",
         *,
         arrays: Arrays | None = None,
         embedding: "nn.Embedding | None" = None,
@@ -140,6 +142,13 @@ class Encoder(Threaded):
         N x C, an answer for each step; with a pooling B x C, one for each text.
         """
         many = whole_numbers(lengths, "the lengths")
+        if not self._backward:
+            return self._read(inputs, many)
+        order = turned(many)  # one tower, which reads from the end
+        found = self._read(np.asarray(inputs)[order] if len(inputs) == len(order) else inputs, many)
+        return found if self._pooled else found[order]
+
+    def _read(self, inputs: NDArray[Any], many: NDArray[Any]) -> Float:
         try:
             if self._stacked is None and self._native.ids:
                 ids = whole_numbers(inputs, "the ids")
@@ -197,7 +206,19 @@ def one_hot(size: int, ids: NDArray[Any]) -> Float:
     return vectors
 
 
-def _shapes(layers: Layers, arrays: Arrays, embedding: str | None, tops: dict[str, str | None]) -> Shapes:
+def turned(lengths: NDArray[Any]) -> NDArray[np.int64]:
+    """For rows of texts one after the other, the row of the same text as far from its other end.
+
+    >>> turned(np.array([2, 3])).tolist()
+    [1, 0, 4, 3, 2]
+    """
+    ends = np.cumsum(lengths)
+    return np.repeat(2 * ends - lengths - 1, lengths) - np.arange(ends[-1] if len(ends) else 0)
+
+
+def _shapes(
+    layers: Layers, arrays: Arrays, embedding: str | None, tops: dict[str, str | None], pooling: str | None
+) -> Shapes:
     """The shapes of what stands below and on top of the layers; how many ids and classes there are the arrays tell."""
     width, found = layers.output_size, Shapes()
     if embedding is not None:
@@ -206,9 +227,14 @@ def _shapes(layers: Layers, arrays: Arrays, embedding: str | None, tops: dict[st
         found |= {f"{name}.W.weight": (width, width), f"{name}.W.bias": (width,), f"{name}.v.weight": (1, width)}
     if (name := tops["output"]) is not None:
         rows = _rows(arrays, f"{name}.weight")
-        found[f"{name}.weight"] = (rows, width)
+        found[f"{name}.weight"] = (rows, pooled_size(pooling, width))
         found |= {f"{name}.bias": (rows,)} if f"{name}.bias" in arrays else {}
     return found
+
+
+def pooled_size(pooling: str | None, width: int) -> int:
+    """The size of what a pooling makes of vectors of a size."""
+    return 3 * width if pooling == "last-max-mean" else width
 
 
 def _rows(arrays: Arrays, name: str) -> int:
@@ -232,7 +258,7 @@ def _layers(layers: Layers, weights: Weights, vectors: Float | None, ids: int) -
         for side in range(layers.directions):
             part = layers.packed(weights, depth, side == 1)
             if depth == 0 and ids:
-                weight = weights.numbers(layers.names(depth, side == 1)["weight_ih"])
+                weight = layers.numbers(weights, "weight_ih", depth, side == 1)
                 table = (weight.T if vectors is None else vectors @ weight.T) + part["bias"]  # V x G*H
                 part |= {"input": None, "table": np.ascontiguousarray(table)}
             parts.append(part)

@@ -1,16 +1,17 @@
 """Stacked recurrent layers, described in plain words, and their weights as the kernels take them."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from elman import kernels
 from elman.ragged import Ints
-from elman.runtime.weights import Float, Shapes, Weights
+from elman.runtime.weights import Float, Packable, Shapes, Weights
 
 if TYPE_CHECKING:
     from elman.nn.recurrent import Recurrent
+    from elman.nn.towers import Towers
 
 MODES = {
     **{(cell, f): f"RNN_{f.upper()}" for cell in ("rnn", "elman") for f in ("tanh", "relu", "logistic", "identity")},
@@ -47,12 +48,19 @@ class Layers:
     proj_size: int = 0
     learned_state: bool = False
     bias: bool = True
+    direction: str | None = None
+    """Of `elman.nn.towers.Towers`: forward, backward or both; None for a `Recurrent`."""
 
     @classmethod
-    def of(cls, body: "Recurrent", name: str) -> "Layers":
+    def of(cls, body: "Recurrent | Towers", name: str) -> "Layers":
         """The description of layers of PyTorch's, which have this name in their network."""
         from torch import nn
 
+        from elman.nn.towers import Towers
+
+        if isinstance(body, Towers):
+            alike = cls.of(cast("Recurrent", body.towers[0]), name)
+            return replace(alike, direction=body.direction, bidirectional=body.bidirectional)
         first: Any = body.layers[0]
         cell, nonlinearity = body.cell, "tanh"
         if isinstance(first, nn.RNNBase):
@@ -107,20 +115,27 @@ class Layers:
             return f"the compiled kernels are not installed ({kernels.missing})"
         if self.mode is None:
             return f"the engine runs rnn, lstm and gru, and this network's cell is {self.cell}"
+        two = self.direction == "both" and self.connections == "residual"
+        if two and self.input_size in (self.hidden_size, self.output_size):  # added to each tower, not to both
+            return "the engine does not add the input to the outputs of two towers, and this network does"
         return None
 
     def input_size_of(self, depth: int) -> int:
-        """The size of what a layer sees."""
+        """The size of what a layer sees; of a tower's, what it has weights for."""
+        below = self.output_size if self.direction is None else self.state_sizes[0]
         if self.connections == "dense":
-            return self.input_size + depth * self.output_size
-        return self.output_size if depth else self.input_size
+            return self.input_size + depth * below
+        return below if depth else self.input_size
 
     def names(self, depth: int, reverse: bool = False) -> dict[str, str]:
         """The names of a layer's weights in one direction, by those of csrc/recurrence_kernel.hpp."""
         prefix, suffix = self._inside(f"layers.{depth}"), "_reverse" if reverse else ""
+        if self.direction is not None:
+            prefix, suffix = self._inside(f"towers.{int(reverse)}.layers.{depth}"), ""
         kinds = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] if self.bias else [])]
         if self.mode == "RNN_LOGISTIC":  # which `Recurrent` runs by its equation
-            return {kind: f"{prefix}.cells.{int(reverse)}.{kind}" for kind in kinds}
+            place = int(reverse and self.direction is None)  # a tower has one direction
+            return {kind: f"{prefix}.cells.{place}.{kind}" for kind in kinds}
         return {kind: f"{prefix}.{kind}_l0{suffix}" for kind in (*kinds, *(["weight_hr"] if self.proj_size else []))}
 
     def shapes(self) -> Shapes:
@@ -131,7 +146,11 @@ class Layers:
             shapes |= {"bias_ih": (rows,), "bias_hh": (rows,), "weight_hr": (h, self.hidden_size)}
             for side in range(self.directions):
                 found |= {name: shapes[kind] for kind, name in self.names(depth, side == 1).items()}
-        if self.learned_state:
+        if self.learned_state and self.direction is not None:
+            sizes = list(enumerate(self.state_sizes))
+            towers = [self._inside(f"towers.{side}.initial") for side in range(self.directions)]
+            found |= {f"{tower}.{i}": (self.num_layers, 1, size) for tower in towers for i, size in sizes}
+        elif self.learned_state:
             count = self.num_layers * self.directions
             found |= {self._inside(f"initial.{i}"): (count, 1, size) for i, size in enumerate(self.state_sizes)}
         return found
@@ -145,6 +164,24 @@ class Layers:
             "dense": self.connections == "dense",
         }
 
+    def weight_ih(self, weights: Weights, depth: int, reverse: bool = False) -> Packable:
+        """The matrix of what one direction of a layer sees.
+
+        Of two towers side by side, each layer sees its own below: with zeros for those of the other, it is a layer that
+        sees both, which is what the kernels run.
+        """
+        own = weights.matrix(self.names(depth, reverse)["weight_ih"])
+        if self.direction != "both" or depth == 0:
+            return own
+        matrix, *scales = own if isinstance(own, tuple) else (own,)
+        H, first = self.state_sizes[0], self.input_size if self.connections == "dense" else 0
+        seen = [np.arange(first)]  # the columns that there are weights for
+        for layer in range(depth if self.connections == "dense" else 1):
+            seen.append(first + (2 * layer + reverse) * H + np.arange(H))
+        wide = np.zeros((len(matrix), first + 2 * H * (len(seen) - 1)), matrix.dtype)
+        wide[:, np.concatenate(seen)] = matrix
+        return (wide, scales[0]) if scales else wide
+
     def packed(self, weights: Weights, depth: int, reverse: bool = False) -> dict[str, Any]:
         """One direction of a layer as the kernels take it, with the sum of both biases.
 
@@ -156,7 +193,7 @@ class Layers:
         if self.mode == "GRU":
             bias[2 * H :], hidden_bias = outer[2 * H :], np.ascontiguousarray(inner[2 * H :])
         return {
-            "input": weights.matrix(names["weight_ih"]),
+            "input": self.weight_ih(weights, depth, reverse),
             "hidden": weights.matrix(names["weight_hh"]),
             "projection": weights.matrix(names["weight_hr"]) if self.proj_size else None,
             "bias": bias,
@@ -165,10 +202,21 @@ class Layers:
             "hidden_bias": hidden_bias,
         }
 
+    def numbers(self, weights: Weights, kind: str, depth: int, reverse: bool = False) -> Float:
+        """One weight of one direction of a layer as float32, by its name in csrc/recurrence_kernel.hpp."""
+        if kind != "weight_ih":
+            return weights.numbers(self.names(depth, reverse)[kind])
+        found = self.weight_ih(weights, depth, reverse)
+        return found[0].astype(np.float32) * found[1][:, None] if isinstance(found, tuple) else found
+
     def initial(self, weights: Weights) -> tuple[Float, ...]:
         """The learned state before the first step, each part L*D x size; empty where it is zeros."""
         parts = range(len(self.state_sizes) if self.learned_state else 0)
-        return tuple(weights.numbers(self._inside(f"initial.{i}"))[:, 0] for i in parts)
+        if self.direction is None:
+            return tuple(weights.numbers(self._inside(f"initial.{i}"))[:, 0] for i in parts)
+        towers = [self._inside(f"towers.{side}.initial") for side in range(self.directions)]
+        every = ([weights.numbers(f"{tower}.{i}")[:, 0] for tower in towers] for i in parts)  # D of L x size
+        return tuple(np.stack(each, axis=1).reshape(-1, each[0].shape[1]) for each in every)
 
     def _inside(self, name: str) -> str:
         return f"{self.name}.{name}" if self.name else name
@@ -190,8 +238,11 @@ class Stack:
         self.layers = layers
         self._weights = [
             [
-                {kind: np.require(weights.numbers(name), requirements=["C", "W"]) for kind, name in names.items()}
-                for names in (layers.names(depth, side == 1) for side in range(layers.directions))
+                {
+                    kind: np.require(layers.numbers(weights, kind, depth, side == 1), requirements=["C", "W"])
+                    for kind in layers.names(depth, side == 1)
+                }
+                for side in range(layers.directions)
             ]
             for depth in range(layers.num_layers)
         ]

@@ -81,13 +81,15 @@ class StackedEncoder:
         """N x H, or one vector a text (B x H), from the outputs (N x H) and the final h (L*D x B x H)."""
         steps, starts, lengths = texts.data, texts.starts, texts.lengths[:, None]
         match self.pooling:
-            case "last":
+            case "last" | "mean" | "max" | "last-max-mean":
                 last = final[-self.layers.directions :]  # D x B x H
-                return last.mean(axis=0) if self.layers.merge == "mean" else np.concatenate(list(last), axis=1)
-            case "mean":
-                return np.asarray(np.add.reduceat(steps, starts, axis=0) / lengths, np.float32)
-            case "max":
-                return np.maximum.reduceat(steps, starts, axis=0)
+                mean = self.layers.merge == "mean"
+                found = {
+                    "last": last.mean(axis=0) if mean else np.concatenate(list(last), axis=1),
+                    "max": np.maximum.reduceat(steps, starts, axis=0),
+                    "mean": np.asarray(np.add.reduceat(steps, starts, axis=0) / lengths, np.float32),
+                }  # each B x H
+                return np.concatenate([found[name] for name in self.pooling.split("-")], axis=1)
             case "attention":
                 assert self._query is not None
                 weight, bias, v = self._query

@@ -1,6 +1,6 @@
 """Tasks: each binds text, network, training and search into one thing that a user wants."""
 
-from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sized
 from copy import copy
 from importlib import import_module
 from itertools import chain
@@ -97,6 +97,7 @@ def fit(
     dev: Given = (),
     test: Given = (),
     settings: Settings = (),
+    unlabelled: Paths = (),
     start: Path | str | None = None,
     resume: bool = False,
     force: bool = False,
@@ -111,7 +112,9 @@ def fit(
     `{"model.hidden": 64}` or `{"model": {"hidden": 64}}`, or the command line's texts, `["model.hidden=64"]`. The data
     are names of files, or records in memory: `[("a fine film", "good"), ...]`. Without `out` nothing is kept on disk.
     To resume, the folder is enough; with `settings={"train.epochs": 20}` a finished run goes on. `start` is a trained
-    model of the same task to begin with. Each of `callbacks` is called with every record of the log.
+    model of the same task to begin with. `unlabelled` names files of texts without labels: a language model learns from
+    them first (or `start`, which is one then, learns on), and goes under the classifier or tagger. Each of `callbacks`
+    is called with every record of the log.
     """
     from elman.tasks import training
     from elman.tasks.recipes import load_recipe, replaced
@@ -125,15 +128,22 @@ def fit(
             raise UserError("there is no run to resume: name its folder with out")
         with TemporaryDirectory(prefix="elman-") as folder:
             given: dict[str, Any] = {"train": train, "dev": dev, "test": test, "settings": settings, "start": start}
-            given |= {"verbose": verbose, "callbacks": callbacks, "reporter": reporter, "data_dir": data_dir}
+            given |= {
+                "unlabelled": unlabelled,
+                "verbose": verbose,
+                "callbacks": callbacks,
+                "reporter": reporter,
+                "data_dir": data_dir,
+            }
             return fit(task, recipe, out=folder, **given)
     chosen, reporter = find_task(task), copy(reporter) if reporter is not None else Reporter(quiet=not verbose)
     reporter.callbacks = [*reporter.callbacks, *callbacks]  # of this run: the caller's reporter stays as it is
     files, memory = _sorted_out({"train": train, "dev": dev, "test": test})
     named = {split: full_names(names) for split, names in files.items()}
+    named |= {"unlabelled": texts} if (texts := full_names(unlabelled)) else {}
     given = apply_overrides(apply_overrides({}, settings), {"data": named} if named else {})
     if start is not None:
-        given = _started(chosen, start, recipe, given)
+        given = given_start(chosen, start, recipe, given)
     saved = saved_recipe(Path(out), chosen.Recipe) if resume and recipe is None else None
     if resume and saved is None and recipe is None and not given:
         raise UserError(f"there is no run to resume in {out}")
@@ -152,17 +162,24 @@ def fit(
     return model
 
 
-def _started(
+def given_start(
     task: Task[Any, Any], start: Path | str, recipe: Path | str | None, given: dict[str, Any]
 ) -> dict[str, Any]:
     """The settings with the network and the text of the model that a run starts from, where they do not say others."""
     from elman.tasks.recipes import find_recipe
+    from elman.tasks.transfer import FOLDERS, can_start, language_start
 
     if not isinstance(start, Path | str):
         what = "a model itself: save it with model.save(folder), and" if isinstance(start, Model) else "no folder:"
         raise UserError(f"start is {what} give the folder of a trained model")
+    if isinstance(data := given.get("data"), Mapping) and data.get("unlabelled"):
+        return apply_overrides({"model": language_start(task, start)}, given)
+    if can_start(task.Recipe) and read_config(Path(start), Config).task == "lm":
+        raise UserError(f"{start} holds a language model, no {task.name} model: give it as -s model.start={start}")
     trained = read_config(Path(start), Config, task.name).recipe
     own: dict[str, Any] = {section: trained[section] for section in ("model", "text") if section in trained}
+    # What it began with itself is in it.
+    own["model"] = {key: value for key, value in own.get("model", {}).items() if key not in FOLDERS}
     known, told = trained.get("data", {}), read_toml(find_recipe(recipe)).get("data", {}) if recipe is not None else {}
     own["data"] = {key: known[key] for key in task.inherited if key in known and key not in told}
     return apply_overrides(apply_overrides(own, given), {"train.start": str(Path(start).absolute())})

@@ -24,23 +24,17 @@ from elman.records.labelled import Classes, Format, LabelledReader, LabelledText
 from elman.records.places import source_of
 from elman.runtime import CompiledCharacters, Layers
 from elman.runtime import Encoder as CompiledLayers
+from elman.runtime.encoder import pooled_size
 from elman.runtime.quantise import Arrays, dequantise
 from elman.runtime.weights import Shapes
 from elman.runtime.words import KnownWords
 from elman.tasks.folder import Config
 from elman.tasks.model import Model
 from elman.tasks.predict import PredictOptions
-from elman.tasks.sections import (
-    Cell,
-    DataSection,
-    EmbeddingSection,
-    Name,
-    OutputSection,
-    SizeSection,
-    TwoWaySection,
-    column,
-)
+from elman.tasks.sections import Cell, EmbeddingSection, Name, OutputSection, SizeSection, TwoWaySection, column
+from elman.tasks.stages import TransferSettings, UnlabelledSection
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
+from elman.tasks.transfer import StartSection, extended, put_under, same_rows
 from elman.text import Tokenizer, TokenizerSettings, fit_tokenizer
 from elman.text.encoder import TokenEncoder, WordEncoder
 from elman.text.settings import Kind
@@ -64,7 +58,7 @@ Encoder = TokenEncoder | WordEncoder
 # The recipe
 
 
-class DataSettings(DataSection):
+class DataSettings(UnlabelledSection):
     """Where the texts come from: a corpus of the catalogue, or the user's own files."""
 
     format: Format | None = Field(None, description="guessed from names and first lines where it is not given")
@@ -81,6 +75,8 @@ class DataSettings(DataSection):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> "DataSettings":
+        if self.folds and self.unlabelled:
+            raise ValueError("data.unlabelled does not go with data.folds: leave one out")
         if self.folds == 1:
             raise ValueError("data.folds should be 0, or 2 and more")
         if self.folds and (self.test or self.test_fraction):
@@ -101,12 +97,14 @@ class TextSettings(TokenizerSettings):
     lowercase: bool = True
 
 
-class ModelSettings(EmbeddingSection, TwoWaySection, OutputSection):
+class ModelSettings(StartSection, EmbeddingSection, TwoWaySection, OutputSection):
     """The network."""
 
     cell: Cell = "gru"
     bidirectional: bool = True
-    pooling: Literal["last", "mean", "max", "attention"] = Field("max", description="how steps become one vector")
+    pooling: Literal["last", "mean", "max", "attention", "last-max-mean"] = Field(
+        "max", description="how steps become one vector"
+    )
     embedding_scale: float = Field(
         0.1, gt=0, description="of the random vectors that tokens begin with; small for words"
     )
@@ -124,6 +122,14 @@ class ModelSettings(EmbeddingSection, TwoWaySection, OutputSection):
         if self.merge != "concat" and not self.bidirectional:
             raise ValueError("model.merge joins two directions: it needs model.bidirectional = true")
         return self
+
+    @classmethod
+    def following(cls, key: str, language: Any) -> dict[str, Any]:
+        return {**super().following(key, language), "characters": 0}  # which its layers have never seen
+
+    @classmethod
+    def made(cls, table: Mapping[str, Any]) -> dict[str, Any]:
+        return {**super().made(table), "characters": 0}
 
 
 class LossSettings(Section):
@@ -171,6 +177,7 @@ class ClassifyRecipe(Section):
     batch: SizeSection = SizeSection()
     train: TrainSettings = TrainSettings()
     baseline: BaselineSettings = BaselineSettings()
+    transfer: TransferSettings = TransferSettings()
 
     @model_validator(mode="after")
     def _characters_need_words(self) -> "ClassifyRecipe":
@@ -189,6 +196,8 @@ class ClassifierConfig(Config):
     text: TextSettings
     labels: tuple[str, ...] = Field(min_length=1)
     several: bool
+    edge: int | None = Field(None, ge=0)
+    """The id that stands before and behind each text; none is the end token."""
 
 
 @dataclass(frozen=True)
@@ -286,7 +295,14 @@ class TextClassifier(Model[ClassifierConfig, Encoder, "ClassifierNetwork", "Comp
         path, options = folder / "tokenizer.json", {"edges": config.model.edges, "longest": config.model.longest}
         if config.model.characters:
             return WordEncoder.load(path, config.text, **options)
-        return TokenEncoder(Tokenizer.load(path), **options)
+        return TokenEncoder(Tokenizer.load(path), edge=config.edge, **options)
+
+    def check(self, folder: Path) -> None:
+        if self.config.edge is not None and self.config.edge >= self.vocabulary.size:
+            raise UserError(
+                f"{folder / 'config.json'} is damaged: 'edge' = {self.config.edge}: the vocabulary has ids from 0 to "
+                f"{self.vocabulary.size - 1}"
+            )
 
     @classmethod
     def build(cls, config: ClassifierConfig, vocabulary: Encoder) -> "ClassifierNetwork":
@@ -360,7 +376,8 @@ class TextClassifier(Model[ClassifierConfig, Encoder, "ClassifierNetwork", "Comp
             shapes["spelling.embedding.weight"] = (characters.size, self.config.model.character_embedding)
         if self.config.model.pooling == "attention":
             shapes |= {"pooling.W.weight": (width, width), "pooling.W.bias": (width,), "pooling.v.weight": (1, width)}
-        return shapes | {"output.weight": (classes, width), "output.bias": (classes,)}
+        pooled = pooled_size(self.config.model.pooling, width)
+        return shapes | {"output.weight": (classes, pooled), "output.bias": (classes,)}
 
     def compile(self, weights: Arrays) -> "CompiledClassifier":
         return CompiledClassifier(self, self.config.model.shortened(weights, "embedding.weight"))
@@ -453,6 +470,9 @@ class Classify(Task[LabelledText, TextClassifier]):
     def key(self, record: LabelledText) -> tuple[str, tuple[str, ...]]:
         return record.text, tuple(sorted(record.labels))
 
+    def text_of(self, record: LabelledText) -> str:
+        return record.text
+
     def settle(self, parts: dict[str, list[LabelledText]], recipe: ClassifyRecipe, say: Say) -> Data[LabelledText]:
         """Hold out what the recipe asks for, class by class, always the same for the same seed."""
         data, train = recipe.data, parts["train"]
@@ -494,6 +514,8 @@ class Classify(Task[LabelledText, TextClassifier]):
     def fit_vocabulary(self, recipe: ClassifyRecipe, data: Data[LabelledText]) -> Encoder:
         texts = [record.text for record in data.train]
         options: dict[str, Any] = {"edges": recipe.model.edges, "longest": recipe.model.longest}
+        if (language := data.starts.get("start")) is not None:
+            return TokenEncoder(extended(language.tokenizer, texts), edge=language.reading.start_id, **options)
         if recipe.model.characters:
             return WordEncoder.fit(texts, recipe.text, **options)
         return TokenEncoder(fit_tokenizer(recipe.text, texts), **options)
@@ -505,7 +527,13 @@ class Classify(Task[LabelledText, TextClassifier]):
         return vocabulary.encode([record.text for record in data.train])
 
     def config_parts(self, recipe: ClassifyRecipe, data: Data[LabelledText], examples: Any) -> dict[str, Any]:
-        return {"text": recipe.text, **data.facts}
+        language = data.starts.get("start")
+        edge = {} if language is None else {"edge": language.reading.start_id}
+        return {"text": recipe.text, **data.facts, **edge}
+
+    def begin_with(self, starts: dict[str, Any], network: Any, vocabulary: Encoder) -> None:
+        if (language := starts.get("start")) is not None:
+            put_under(language, network.embedding, network.body, same_rows(language, vocabulary.size))
 
     def check_start(self, start: TextClassifier, data: Data[LabelledText]) -> None:
         why = "which the model to start from does not know"

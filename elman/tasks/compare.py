@@ -23,11 +23,11 @@ from elman.files import write_aside, write_json, write_text
 from elman.metrics.metric import Metric
 from elman.tasks import TASKS, find_task, recipe_task, training
 from elman.tasks.lock import locked
-from elman.tasks.recipes import find_recipe, lay_over, replaced
+from elman.tasks.recipes import find_recipe, lay_over, replaced, settled
 from elman.tasks.report import Headline, Report
 from elman.tasks.run import finished_report, is_empty
 from elman.train.progress import Reporter, duration
-from elman.train.recipe import Section, Settings, apply_overrides, from_toml, parse, plain, read_toml, toml_value
+from elman.train.recipe import Section, Settings, apply_overrides, from_toml, plain, read_toml, toml_value
 
 MOST_NAME = 150  # characters of a folder's name
 MOST_RUNS = 10_000
@@ -101,7 +101,7 @@ def compare(
     tables = lay_over(tables, given, recipe)
     entries = [Entry(dict(zip(grid, values, strict=True))) for values in itertools.product(*grid.values())]
     plan = [  # all are checked before the first one starts
-        (entry, seed, parse(kind, lay_over(tables, {**entry.settings, "train.seed": seed}), str(recipe)))
+        (entry, seed, settled(kind, tables, {**entry.settings, "train.seed": seed}, str(recipe)))
         for entry in entries
         for seed in range(1, count + 1)
     ]

@@ -8,6 +8,7 @@ from elman.tasks import load
 from elman.tasks.recipes import without_files
 from elman.tasks.report import renamed
 from elman.tasks.run import MODEL_FILES, PICTURES
+from elman.tasks.transfer import without_folders
 
 ROUNDED = (
     "The weights are rounded to 8-bit integers, one scale a row. The scores on this page are those of the model before "
@@ -26,7 +27,8 @@ def export(model: Path | str, out: Path | str, *, int8: bool = False) -> Path:
             raise UserError(f"{out} is there already: name a new folder with --out")
         loaded = load(source)
         chosen = loaded.to_int8() if int8 else loaded
-        chosen.config = chosen.config.model_copy(update={"recipe": without_files(chosen.recipe)})
+        shown = {"recipe": without_files(chosen.recipe), "model": without_folders(chosen.config.model)}
+        chosen.config = chosen.config.model_copy(update=shown)
         beside = _files_beside(source, out, int8)  # all is read before anything is written
         out.mkdir(parents=True, exist_ok=True)
     for name, content in beside.items():

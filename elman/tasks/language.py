@@ -71,11 +71,19 @@ class DataSettings(DataSection):
     unit: Literal["stream", "line"] = Field("stream", description="one running text, or one text a line")
     text_column: Name | None = Field(None, description="name or number of the column, in tables")
     label_column: Name | None = Field(None, description="the model is told this column's value")
+    texts_of: Literal["classify", "tag"] | None = Field(
+        None, description="the files are those of this task: their texts are read, without labels"
+    )
+    format: str | None = Field(None, description="how files of another task are written, as that task calls it")
 
     @model_validator(mode="after")
     def _labels_need_lines(self) -> "DataSettings":
         if self.label_column is not None and self.unit != "line":
             raise ValueError('data.label_column needs data.unit = "line"')
+        if self.texts_of is not None and self.label_column is not None:
+            raise ValueError("data.texts_of reads texts without labels: leave data.label_column out")
+        if self.format is not None and self.texts_of is None:
+            raise ValueError("data.format is that of another task's files: say of which with data.texts_of")
         return self
 
 
@@ -687,6 +695,7 @@ class Language(Task[Any, LanguageModel]):
     about = "Train a language model over characters, bytes, words or sub-words."
     records, command, tried = "text", "generate", ""
     Recipe, Model, Options = LanguageRecipe, LanguageModel, NextOptions
+    inherited = ("unit",)
     metrics = (
         Metric("loss", "loss (nats)", lower_is_better=True, digits=4),
         Metric("perplexity", lower_is_better=True),
@@ -983,8 +992,26 @@ def _reading(recipe: LanguageRecipe, tokenizer: Tokenizer, text: IdStream) -> Re
     return Reading(unit, start_id, ends_text, recipe.batch.reset_documents)
 
 
+def _texts(source: Source, data: DataSettings) -> list[str]:
+    """The texts of another task's records."""
+    from elman.tasks import TASKS
+
+    assert data.texts_of is not None
+    task = TASKS[data.texts_of]
+    section = task.Recipe.model_fields["data"].annotation
+    told = {
+        key: getattr(data, key) for key in ("corpus", "train", "format", "text_column") if key in section.model_fields
+    }
+    told |= {"encoding": data.encoding} if data.encoding != "utf-8" else {}  # a corpus has its own
+    section = parse(section, {key: value for key, value in told.items() if value}, where="data")
+    return [task.text_of(record) for record in source.read(task.reader(section), lambda line: None)]
+
+
 def _on_disk(source: Source, data: DataSettings) -> Sequence[Path]:
     """The files of a source; texts in memory are written to one, since text is read several times."""
+    if source.objects is None and data.texts_of is not None:
+        source = Source(objects=_texts(source, data), name=Path(source.paths[0]).stem)
+        data = data.model_copy(update={"text_column": None})
     if source.objects is None:
         return source.paths
     folder = Path(tempfile.mkdtemp(prefix="elman-"))

@@ -9,6 +9,7 @@ from elman.corpora.catalogue import locate
 from elman.errors import UserError, nearest
 from elman.records.paths import STANDARD_INPUT, on_disk, standard_input
 from elman.tasks.sections import DataSection
+from elman.tasks.transfer import FOLDERS, followed
 from elman.train.recipe import Section, Settings, apply_overrides, parse, read_toml
 
 R = TypeVar("R", bound=Section)
@@ -42,7 +43,17 @@ def load_recipe(kind: type[R], source: Path | str | None, settings: Settings = (
     path = find_recipe(source) if source is not None else None
     tables = read_toml(path) if path is not None else {}
     tables.pop("compare", None)  # which is for `elman compare` to read
-    return parse(kind, lay_over(tables, settings, path), where=str(path or "the settings"))
+    return settled(kind, tables, settings, path)
+
+
+def settled(kind: type[R], tables: Mapping[str, Any], settings: Settings, path: Path | str | None = None) -> R:
+    """The recipe of some tables with settings laid over it, and with what follows from language models it names."""
+    whole = lay_over(tables, settings, path)
+    # Of a recipe that does not name a language model itself, only what is said over it was said knowing of one.
+    named = tables.get("model")
+    knows = isinstance(named, Mapping) and any(named.get(key) for key in FOLDERS)
+    asked = whole if knows else apply_overrides({}, settings)
+    return parse(kind, followed(kind, whole, asked), where=str(path or "the settings"))
 
 
 def lay_over(tables: Mapping[str, Any], settings: Settings, where: Path | str | None = None) -> dict[str, Any]:
@@ -107,13 +118,16 @@ def without_files(recipe: Mapping[str, Any]) -> dict[str, Any]:
     {'data': {'unit': 'line'}, 'text': {'vectors': 'v.txt'}}
     """
     kept = {key: dict(value) if isinstance(value, Mapping) else value for key, value in recipe.items()}
-    data, text = kept.get("data"), kept.get("text")
+    data, text, model = kept.get("data"), kept.get("text"), kept.get("model")
     if isinstance(data, dict):
-        kept["data"] = {key: value for key, value in data.items() if key not in ("train", "dev", "test")}
+        kept["data"] = {key: value for key, value in data.items() if key not in ("train", "dev", "test", "unlabelled")}
     # That there was one is part of what the model is.
-    for section, key in ((text, "vectors"), (text, "same_as"), (kept.get("train"), "start")):
+    named = [(text, "vectors"), (text, "same_as"), (kept.get("train"), "start"), *((model, key) for key in FOLDERS)]
+    for section, key in named:
         if isinstance(section, dict) and isinstance(section.get(key), str):
             section[key] = Path(section[key]).name
+        elif isinstance(section, dict) and isinstance(section.get(key), list | tuple):
+            section[key] = [Path(name).name for name in section[key]]
     return kept
 
 

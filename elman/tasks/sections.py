@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from elman.nn.cells import Cell as NetworkCell
     from elman.nn.embedding import Embedding, OneHot
     from elman.nn.recurrent import Recurrent
+    from elman.nn.towers import Towers
 
 N = TypeVar("N", bound="nn.Module")
 
@@ -113,7 +114,7 @@ class LayersSection(Section):
         initialise(body, how, forget_bias=self.forget_bias)
         return body
 
-    def initialised(self, network: N, *bodies: "Recurrent") -> N:
+    def initialised(self, network: N, *bodies: "Recurrent | Towers") -> N:
         """A whole network, all its weights drawn anew where the section asks for that; `bodies` are its layers."""
         from elman.nn.initialise import OF_ALL_WEIGHTS, forget_bias_, initialise
 
@@ -121,7 +122,8 @@ class LayersSection(Section):
             initialise(network, self.initialise)
             if self.forget_bias is not None:
                 for body in bodies:
-                    forget_bias_(body, self.forget_bias)
+                    for stack in getattr(body, "towers", [body]):
+                        forget_bias_(stack, self.forget_bias)
         return network
 
     def _options(self) -> dict[str, Any]:

@@ -30,17 +30,23 @@ from elman.ragged import Ints, Ragged
 from elman.records.tagged import DocumentMark, Format, Sentence, TaggedReader
 from elman.runtime import CompiledCharacters, Encoder, Layers
 from elman.runtime.quantise import Arrays, dequantise
+from elman.runtime.strings import CompiledStrings
 from elman.runtime.weights import Shapes
 from elman.runtime.words import KnownWords
 from elman.tasks.folder import Config, write_changed
 from elman.tasks.memory import built
 from elman.tasks.model import Model, check_texts, listed
 from elman.tasks.predict import PredictOptions
-from elman.tasks.sections import DataSection, EmbeddingSection, Name, SizeSection, TwoWaySection
+from elman.tasks.sections import EmbeddingSection, Name, SizeSection, TwoWaySection
+from elman.tasks.stages import TransferSettings, UnlabelledSection
+from elman.tasks.strings import StringModel, StringStates, fill_strings, string_models
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
+from elman.tasks.transfer import StartSection, put_under, word_rows
+from elman.text import Tokenizer
 from elman.text.encoder import spelled, words
 from elman.text.spans import OUTSIDE, Scheme, Span, convert, detect_scheme, read_spans, repair, split_tag, write_tags
 from elman.text.spelling import Speller
+from elman.text.strings import StringReader
 from elman.text.tagging import Tagging, cut, join
 from elman.text.vectors import WordVectors, read_vectors
 from elman.train.recipe import Section, TrainSettings
@@ -61,7 +67,7 @@ COLOURS = (31, 32, 33, 34, 35, 36, 91, 92, 93, 94, 95, 96)
 # The recipe
 
 
-class DataSettings(DataSection):
+class DataSettings(UnlabelledSection):
     """Where the tagged sentences come from: a corpus of the catalogue, or the user's own files."""
 
     format: Format | None = Field(None, description="none follows the file's suffix")
@@ -95,7 +101,7 @@ class TextSettings(Section):
         return value
 
 
-class ModelSettings(EmbeddingSection, TwoWaySection):
+class ModelSettings(StartSection, EmbeddingSection, TwoWaySection):
     """The network: word vectors, recurrent layers that read both ways, softmax or CRF."""
 
     layers: int = Field(2, ge=1, le=64)
@@ -108,6 +114,9 @@ class ModelSettings(EmbeddingSection, TwoWaySection):
     character_cell: Literal["rnn", "elman", "lstm", "gru"] = "lstm"
     case_embedding: int = Field(8, ge=0, description="0 leaves case and affixes out")
     affix_embedding: int = Field(16, ge=1)
+    strings: tuple[str, ...] = Field(
+        (), description="folders of character models, whose states at the borders of a word stand beside its vector"
+    )
     crf: bool = Field(False, description="tags scored as a whole sequence; else each by itself")
     scheme: Literal["BIO", "BIOES"] = Field("BIOES", description="that spans are learned in")
     dropout: float = Field(0.4, ge=0, lt=1, description="between layers")
@@ -119,11 +128,34 @@ class ModelSettings(EmbeddingSection, TwoWaySection):
         0.25, ge=0, description="a: a word seen n times is made unknown in a / (a + n) of its places"
     )
 
+    @field_validator("strings", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
+
+    @classmethod
+    def following(cls, key: str, language: Any) -> dict[str, Any]:
+        alone = {"character_hidden": 0, "case_embedding": 0}  # its layers have seen words only
+        return {**super().following(key, language), **alone}
+
+    @classmethod
+    def following_text(cls, key: str, tokenizer: Tokenizer) -> dict[str, Any]:
+        if (kind := tokenizer.settings.kind) != "words":
+            raise UserError(f"model.{key} reads {kind}, and a tagger's tokens are words: give one with text.kind=words")
+        return {"lowercase": tokenizer.settings.lowercase}
+
+    @classmethod
+    def made(cls, table: Mapping[str, Any]) -> dict[str, Any]:
+        return {}  # it is one of characters, which stands beside the words
+
     @model_validator(mode="after")
     def _sees_something(self) -> "ModelSettings":
+        if self.start is not None and self.strings:
+            raise ValueError("model.start reads words alone: leave model.strings out, or model.start")
         if self.one_hot and self.embedding:
             raise ValueError("model.one_hot stands in the place of an embedding: give model.embedding = 0 with it")
-        if not (self.embedding or self.one_hot or self.character_hidden or self.case_embedding):
+        words = self.embedding or self.one_hot
+        if not (words or self.character_hidden or self.case_embedding or self.strings):
             raise ValueError(
                 "a tagger has to see words: give model.embedding, model.character_hidden or model.case_embedding"
             )
@@ -153,11 +185,14 @@ class TagRecipe(Section):
     batch: BatchSettings = BatchSettings()
     train: TrainSettings = TrainSettings(average="ema")
     report: ReportSettings = ReportSettings()
+    transfer: TransferSettings = TransferSettings()
 
     @model_validator(mode="after")
     def _vectors_stay(self) -> "TagRecipe":
         if self.model.freeze_vectors and self.text.vectors is None:
             raise ValueError("model.freeze_vectors needs text.vectors, a file to take them from")
+        if self.model.start is not None and self.text.vectors is not None:
+            raise ValueError("model.start has vectors of its own: leave text.vectors out")
         if self.model.freeze_vectors and self.train.weight_decay:
             raise ValueError("train.weight_decay would change frozen vectors: leave it out, or model.freeze_vectors")
         if self.model.freeze_vectors and self.model.sparse:
@@ -195,6 +230,8 @@ class TaggerConfig(Config):
     """Those of the network, in the scheme that it learned in."""
     scheme: Scheme | None
     """That of the training files, which `predict` answers in."""
+    strings: tuple[StringModel, ...] = ()
+    """The character models inside it."""
 
 
 class _Lexicon(Stored):
@@ -214,6 +251,8 @@ class TagModel(Model[TaggerConfig, Speller, "TagNetwork", "CompiledTagger"]):
     Config, Recipe = TaggerConfig, TagRecipe
     exact = ("crf.transitions",)  # which add up over a sentence
     lexicon: MostFrequentTag
+    string_states: StringStates | None = None
+    """Those that are kept while the model is trained."""
 
     @property
     def tags(self) -> list[str]:
@@ -323,16 +362,35 @@ class TagModel(Model[TaggerConfig, Speller, "TagNetwork", "CompiledTagger"]):
         """The loss, where the right tags are known (N), and the ids of those found; `scores` are N x K if at hand."""
         import torch
 
-        from elman.nn.inputs import Inputs
-
         with torch.inference_mode(), self.evaluating() as network:
             sizes = torch.from_numpy(sentences.packing.batch_sizes)
             if scores is None:
-                table = network(Inputs.of(*spelled(self.vocabulary, sentences)))
+                table = network(self.inputs(sentences))
             else:
                 table = torch.from_numpy(sentences.packed(scores))
             loss = 0.0 if tags is None else float(network.loss(table, torch.from_numpy(sentences.packed(tags)), sizes))
             return loss, sentences.unpacked(network.best_tags(table, sizes).numpy())
+
+    def inputs(self, sentences: Ragged) -> Any:
+        """Sentences of words as the network reads them."""
+        import torch
+
+        from elman.nn.inputs import Inputs
+
+        made = Inputs.of(*spelled(self.vocabulary, sentences))
+        if not self.config.strings:
+            return made
+        states = (self.string_states or self.read_strings)(sentences)  # N x S
+        return made._replace(strings=torch.from_numpy(sentences.packed(states)))
+
+    def read_strings(self, sentences: Ragged) -> np.ndarray:
+        """The states of its character models at the borders of all words (N x S), by PyTorch."""
+        return self.network.strings.states(sentences, self.string_readers)  # type: ignore[union-attr]
+
+    @cached_property
+    def string_readers(self) -> list[StringReader]:
+        """How each of its character models reads sentences."""
+        return [one.reader(f"'strings' of config.json ({one.name})") for one in self.config.strings]
 
     def _read(self, ids: Ints, strict: bool = False) -> tuple[list[str], list[Span]]:
         """What the network's tags stand for: tags in the scheme of the training files, and the spans they write."""
@@ -406,6 +464,9 @@ class TagModel(Model[TaggerConfig, Speller, "TagNetwork", "CompiledTagger"]):
         twin.lexicon = self.lexicon
         return twin
 
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"string_states": None}
+
     @classmethod
     def build(cls, config: TaggerConfig, speller: Speller) -> "TagNetwork":
         import torch
@@ -414,6 +475,7 @@ class TagModel(Model[TaggerConfig, Speller, "TagNetwork", "CompiledTagger"]):
         from elman.nn.crf import CRF, forbidden_transitions
         from elman.nn.embedding import clear_padding
         from elman.nn.features import CharacterEncoder, WordDropout, WordFeatures
+        from elman.nn.strings import StringEmbeddings
         from elman.nn.tagger import TagNetwork
 
         settings, vocabulary = config.model, speller.words
@@ -435,7 +497,8 @@ class TagModel(Model[TaggerConfig, Speller, "TagNetwork", "CompiledTagger"]):
         if settings.case_embedding:
             kinds = speller.feature_counts
             features = WordFeatures(kinds, [settings.case_embedding, *[settings.affix_embedding] * (len(kinds) - 1)])
-        width = 0 if embedding is None else embedding.embedding_dim
+        strings = StringEmbeddings([one.build(len(one.tokenizer["counts"])) for one in config.strings])
+        width = strings.output_size + (0 if embedding is None else embedding.embedding_dim)
         width += sum(part.output_size for part in (characters, features) if part is not None)
         body = settings.body(width, bidirectional=True, locked_dropout=settings.locked)
         network = TagNetwork(
@@ -446,6 +509,7 @@ class TagModel(Model[TaggerConfig, Speller, "TagNetwork", "CompiledTagger"]):
             body,
             nn.Linear(body.output_size, len(config.tags)),
             CRF(len(config.tags), forbidden_transitions(config.tags)) if settings.crf else None,
+            strings=strings if len(strings) else None,
             input_dropout=settings.input_dropout,
             output_dropout=settings.output_dropout,
             locked=settings.locked,
@@ -459,14 +523,15 @@ class TagModel(Model[TaggerConfig, Speller, "TagNetwork", "CompiledTagger"]):
     # The compiled network
 
     def layers(self) -> list[Layers]:
-        """Those over words, and those over the characters of words where these are looked at."""
+        """Those over words, those over the characters of words where these are looked at, and character models."""
         settings, spelling = self.config.model, []
+        strings = [one.described(number) for number, one in enumerate(self.config.strings)]
         if settings.character_hidden:
             sizes = (settings.character_embedding, settings.character_hidden)
             spelling = [Layers("characters.body", settings.character_cell, *sizes, bidirectional=True)]
         word = self.vocabulary.words.size if settings.one_hot else settings.embedding
-        width = word + sum(self._feature_sizes()) + sum(part.output_size for part in spelling)
-        return [settings.described("body", width, bidirectional=True), *spelling]
+        width = word + sum(self._feature_sizes()) + sum(part.output_size for part in (*spelling, *strings))
+        return [settings.described("body", width, bidirectional=True), *spelling, *strings]
 
     def _feature_sizes(self) -> list[int]:
         """The sizes of the vectors of case and affixes."""
@@ -480,6 +545,8 @@ class TagModel(Model[TaggerConfig, Speller, "TagNetwork", "CompiledTagger"]):
             shapes["words.weight"] = (self.vocabulary.words.size, settings.embedding)
         if settings.character_hidden and self.vocabulary.characters is not None:
             shapes["characters.embedding.weight"] = (self.vocabulary.characters.size, settings.character_embedding)
+        for number, (one, reader) in enumerate(zip(self.config.strings, self.string_readers, strict=True)):
+            shapes[f"strings.{number}.embedding.weight"] = (reader.tokenizer.size, one.embedding)
         sizes = zip(self.vocabulary.feature_counts, self._feature_sizes(), strict=False)
         shapes |= {f"features.embeddings.{place}.weight": shape for place, shape in enumerate(sizes)}
         chain: Shapes = {"start": (tags,), "transitions": (tags, tags), "end": (tags,)}
@@ -495,7 +562,9 @@ class CompiledTagger:
     """Sentences to a score for each tag of each token, and to the best tags, with no PyTorch call inside."""
 
     def __init__(self, model: TagModel, weights: Arrays) -> None:
-        self.speller, (body, *spelling) = model.vocabulary, model.layers()
+        self.speller, (body, *others) = model.vocabulary, model.layers()
+        count = len(others) - len(model.config.strings)
+        spelling, strings = others[:count], others[count:]
         self.chain = Chain.of(weights, "crf") if model.config.model.crf else None
         plain = dequantise(weights)
         self.words = plain.get("words.weight")
@@ -504,11 +573,20 @@ class CompiledTagger:
         self.characters = CompiledCharacters("characters", weights, spelling[0]) if spelling else None
         self.features = [plain[f"features.embeddings.{n}.weight"] for n in range(len(model._feature_sizes()))]
         self.known = KnownWords(self._vectors)
+        self.strings = CompiledStrings(strings, weights, model.string_readers) if model.config.strings else None
         self.encoder = Encoder(body, weights, output="scores")
 
     def scores(self, sentences: Ragged) -> np.ndarray:
         """The score of every tag for every token (N x K), sentence after sentence."""
-        return self.encoder(self.known(sentences.data.tolist()), sentences.lengths)
+        vectors = [self.known(sentences.data.tolist())] if self.reads_words else []
+        if self.strings is not None:
+            vectors.append(self.strings([one.tolist() for one in sentences]))
+        return self.encoder(vectors[0] if len(vectors) == 1 else np.concatenate(vectors, axis=1), sentences.lengths)
+
+    @property
+    def reads_words(self) -> bool:
+        """Whether it looks at words themselves, and not at strings only."""
+        return self.words is not None or self.characters is not None or bool(self.features)
 
     def best_tags(self, sentences: Ragged) -> Ragged:
         """The ids of the most probable tags of each sentence; of the most probable sequence where there is a CRF."""
@@ -585,6 +663,9 @@ class Tag(Task[Sentence, TagModel]):
     def key(self, record: Sentence) -> tuple[Any, ...]:
         return record.tokens, record.tags
 
+    def text_of(self, record: Sentence) -> str:
+        return " ".join(record.tokens)
+
     def settle(self, parts: dict[str, list[Sentence]], recipe: TagRecipe, say: Say) -> Data[Sentence]:
         """Valid tags, of which the training set knows at least two; what is odd about them is said, not hidden."""
         scheme = _scheme(recipe.data, parts["train"], say)
@@ -608,11 +689,14 @@ class Tag(Task[Sentence, TagModel]):
 
     def fit_vocabulary(self, recipe: TagRecipe, data: Data[Sentence]) -> Speller:
         text, vectors = recipe.text, _vectors(recipe.text, data)
+        extra = () if vectors is None else vectors.words
+        if (language := data.starts.get("start")) is not None:
+            extra = language.tokenizer.tokens[len(language.tokenizer.settings.special_tokens) :]
         return Speller.fit(
             (token for sentence in data.train for token in sentence.tokens),
             min_count=text.min_count,
             size=text.size,
-            extra=() if vectors is None else vectors.words,
+            extra=extra,
             characters=recipe.model.character_hidden > 0,
             character_count=text.character_count,
             prefixes=text.prefixes if recipe.model.case_embedding else (),
@@ -640,14 +724,23 @@ class Tag(Task[Sentence, TagModel]):
             recipe = recipe.model_copy(update={"model": model})
         tags = [sentence.tags for sentence in data.train]
         names = tag_names(tags, scheme, recipe.model.scheme)
-        config = TaggerConfig.new("tag", recipe, model=recipe.model, tags=names, scheme=scheme)
+        strings = data.starts.get("strings", {})
+        parts = {"tags": names, "scheme": scheme, "strings": string_models(strings)}
+        config = TaggerConfig.new("tag", recipe, model=recipe.model, **parts)
         network = built(lambda: TagModel.build(config, vocabulary), recipe.model)
+        self.begin_with(data.starts, network, vocabulary)
         if vectors is not None:
             rows = torch.from_numpy(vocabulary.words.encode(vectors.words))
             network.set_vectors(rows, torch.from_numpy(vectors.matrix), freeze=recipe.model.freeze_vectors)
         tagger = TagModel(config, vocabulary, network)
         tagger.lexicon = MostFrequentTag.fit([sentence.tokens for sentence in data.train], tags)
         return tagger
+
+    def begin_with(self, starts: dict[str, Any], network: Any, vocabulary: Speller) -> None:
+        if (language := starts.get("start")) is not None:
+            put_under(language, network.words, network.body, word_rows(language, vocabulary.words.tokens))
+        if strings := starts.get("strings"):
+            fill_strings(strings.values(), network.strings)
 
     def check_start(self, start: TagModel, data: Data[Sentence]) -> None:
         for sentence in data.train:
@@ -661,14 +754,19 @@ class Tag(Task[Sentence, TagModel]):
         return tagger
 
     def batch(self, run: Training[Sentence, TagModel], rows: np.ndarray) -> "Batch":
-        from elman.nn.inputs import Inputs
-
+        run.once("strings", lambda: self._keep_strings(run))
         sentences = [run.examples[row] for row in rows.tolist()]
         for noise in run.once("noise", lambda: self._noise(run)):
             sentences = [noise(sentence) for sentence in sentences]
         tokens = words([sentence.tokens for sentence in sentences])
         tags = [ids for sentence in sentences if (ids := run.model.encode_tags(sentence.tags)) is not None]
-        return Batch(Inputs.of(*spelled(run.model.vocabulary, tokens)), tokens.packed(np.concatenate(tags)), len(rows))
+        return Batch(run.model.inputs(tokens), tokens.packed(np.concatenate(tags)), len(rows))
+
+    def _keep_strings(self, run: Training[Sentence, TagModel]) -> None:
+        """Read all sentences with the character models once, where there are some."""
+        if run.model.config.strings:
+            run.model.string_states = StringStates(run.model.read_strings)
+            run.model.string_states.keep(sentence.tokens for sentence in (*run.data.train, *run.data.dev))
 
     def _noise(self, run: Training[Sentence, TagModel]) -> list[SwappedSpans | MadeUpWords]:
         """What is done to training sentences before they are learned from."""
@@ -721,7 +819,8 @@ class Tag(Task[Sentence, TagModel]):
         data, settings, scheme = run.data, run.recipe.model, run.model.scheme
         tokens = sum(len(sentence.tokens) for sentence in data.train)
         return (
-            f"2 x {settings.words()}{' + CRF' if settings.crf else ''}, {run.model.parameters:,} parameters; "
+            f"{'2 x ' if settings.direction in (None, 'both') else ''}{settings.words()}"
+            f"{' + CRF' if settings.crf else ''}, {run.model.parameters:,} parameters; "
             f"{len(data.train):,} sentences of {tokens:,} tokens to train on, {len(data.dev):,} held out; "
             f"{len(run.model.tags)} tags{f' ({scheme} read, {settings.scheme} learned)' if scheme else ''}; "
             f"{run.model.vocabulary.words.size:,} words"

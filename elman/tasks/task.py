@@ -80,6 +80,8 @@ class Data(Generic[R]):
     test: list[R]
     facts: dict[str, Any] = field(default_factory=dict)
     """What a task found out about them, such as their labels."""
+    starts: dict[str, Any] = field(default_factory=dict)
+    """The language models that a network begins with, by the key of `model` that names each."""
 
     @property
     def held_out(self) -> dict[str, list[R]]:
@@ -213,6 +215,10 @@ class Task(Generic[R, M]):
         """What makes two records the same one."""
         return record
 
+    def text_of(self, record: R) -> str:
+        """The text of a record without its labels, for a language model to learn."""
+        raise NotImplementedError
+
     # The network
 
     def fit_vocabulary(self, recipe: Any, data: Data[R]) -> Any:
@@ -244,7 +250,11 @@ class Task(Generic[R, M]):
         parts = self.config_parts(recipe, data, examples)
         config = self.Model.Config.new(self.name, recipe, model=recipe.model, **parts)
         network = built(lambda: self.fresh(config, vocabulary, recipe), recipe.model)
+        self.begin_with(data.starts, network, vocabulary)
         return self.Model(config, vocabulary, network)  # type: ignore[no-any-return]
+
+    def begin_with(self, starts: dict[str, Any], network: Any, vocabulary: Any) -> None:
+        """Put language models under a fresh network: those that its recipe names, by their keys."""
 
     def check_start(self, start: M, data: Data[R]) -> None:
         """Refuse data that a trained model, from which a run is to start, has no answers for."""

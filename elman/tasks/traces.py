@@ -21,7 +21,7 @@ from elman.tasks.language import LanguageModel
 from elman.tasks.model import Model
 from elman.tasks.tag import TagModel
 from elman.tasks.translate import Translator
-from elman.text.encoder import WordEncoder, spelled, words
+from elman.text.encoder import WordEncoder, words
 from elman.text.tagging import cut
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def trace_text(
             return _classifier_trace(model, network, text)
         if isinstance(model, TagModel):
             tokens = list(cut(text).tokens)
-            embedded = network.embed(_inputs(*spelled(model.vocabulary, words([tokens]))))
+            embedded = network.embed(model.inputs(words([tokens])))
             return _traced(tokens, network.body, network.body.trace(embedded))
         if isinstance(model, Translator):
             return _translator_trace(model, network, text, target)

@@ -17,7 +17,9 @@ from elman.tasks.reading import with_reading_settings
 from elman.tasks.recipes import check_named, check_there_again, find_files
 from elman.tasks.report import Report, write_report
 from elman.tasks.run import open_folder, prepare_folder, run_folder, saved_recipe
+from elman.tasks.stages import gains, run_stages
 from elman.tasks.task import Data, Say, Source, Task, Training
+from elman.tasks.transfer import language_models
 from elman.text.vocabulary import warn_unknown_tokens
 from elman.train.length import with_chosen_length
 from elman.train.progress import Reporter
@@ -78,7 +80,15 @@ def train(
             if not resume or not (out / "recipe.toml").exists():
                 prepare_folder(out, recipe)
             crossed = cross_validate(task, recipe, out, train, memory, resume, data_dir, reporter)
+        others = {}
+        if getattr(recipe.data, "unlabelled", ()):
+            if not resume or not (out / "recipe.toml").exists():
+                prepare_folder(out, recipe)
+            others = run_stages(task, recipe, data, out, train, memory, resume, data_dir, reporter)
+            reporter.say("stage: the model")
         report = _train_one(task, recipe, data, vocabulary, out, goes_on, reporter)
+        if others:
+            gains(report, others, reporter.say)
         if crossed is not None:
             report["cross_validation"] = crossed
         write_report(out, saved_recipe(out, type(recipe)) or recipe, report)
@@ -143,6 +153,8 @@ def begin(
     if start is not None:
         task.check_start(start, data)
         vocabulary = start.vocabulary
+    elif not data.starts:
+        data.starts |= language_models(recipe.model, say)
     vocabulary = task.fit_vocabulary(recipe, data) if vocabulary is None else vocabulary
     for counts, what in task.vocabulary_counts(vocabulary):
         warn_unknown_tokens(counts, what, say)

@@ -34,13 +34,22 @@ from elman.tasks.folder import Config
 from elman.tasks.model import Model, check_texts, listed
 from elman.tasks.predict import PredictOptions, read_texts
 from elman.tasks.search import Search, SearchOptions, SearchSettings, TranslateOptions, limits, sampled
-from elman.tasks.sections import DataSection, EmbeddingSection, ForcingSection, Name, TwoWaySection, column
+from elman.tasks.sections import (
+    DataSection,
+    EmbeddingSection,
+    ForcingSection,
+    LayersSection,
+    Name,
+    TwoWaySection,
+    column,
+)
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
+from elman.tasks.transfer import StartSection, extended, put_under, same_rows
 from elman.tasks.translation import Alternative, Translation, joined, replace_unknown
-from elman.text import TokenizerSettings
+from elman.text import Tokenizer, TokenizerSettings
 from elman.text.profile import SourceProfile
 from elman.text.settings import Kind
-from elman.text.sides import Sides
+from elman.text.sides import Sides, fit_side
 from elman.text.tokenizer import normaliser
 from elman.text.windows import windows
 from elman.train.recipe import BatchSection, Section, TrainSettings
@@ -113,7 +122,7 @@ class TextSettings(TokenizerSettings):
         return TokenizerSettings.model_validate(plain)
 
 
-class ModelSettings(EmbeddingSection, TwoWaySection):
+class ModelSettings(StartSection, EmbeddingSection, TwoWaySection):
     """The network: an encoder that reads both ways, a decoder that attends to what was read."""
 
     layers: int = Field(1, ge=1, le=64, description="of the encoder")
@@ -139,6 +148,33 @@ class ModelSettings(EmbeddingSection, TwoWaySection):
     token_dropout: float = Field(0.0, ge=0, lt=1, description="share of tokens that are made unknown")
     input_dropout: float = Field(0.3, ge=0, lt=1, description="of embedded tokens")
     output_dropout: float = Field(0.3, ge=0, lt=1, description="before the softmax")
+    start: str | None = Field(
+        None, description="the folder of a language model of the source for the encoder to begin with"
+    )
+    decoder_start: str | None = Field(None, description="the folder of one of the target for the decoder to begin with")
+
+    starts: ClassVar[tuple[str, ...]] = ("start", "decoder_start")
+    not_followed: ClassVar[tuple[str, ...]] = ("projection", "learned_state")  # encoder and decoder share these keys
+
+    @classmethod
+    def following(cls, key: str, language: Any) -> dict[str, Any]:
+        found = super().following(key, language)
+        layers, hidden, direction = found.pop("layers"), found.pop("hidden"), found.pop("direction")
+        if key == "start":  # one that reads backwards reads the source from its end
+            turned = {"direction": "forward" if direction == "backward" else direction}
+            turned["reverse_source"] = direction == "backward"
+            return {**found, **turned, "layers": layers, "encoder_hidden": hidden}
+        if direction == "backward":
+            raise UserError("model.decoder_start reads backwards, and a decoder writes forwards: give another model")
+        del found["bidirectional"]
+        return {**found, "decoder_layers": layers, "hidden": hidden}
+
+    @classmethod
+    def following_text(cls, key: str, tokenizer: Tokenizer) -> dict[str, Any]:
+        settings = tokenizer.settings
+        if key == "decoder_start":
+            return {"target_kind": settings.kind, "target_size": settings.size, "joint": False}
+        return {**super().following_text(key, tokenizer), "joint": False}
 
     @field_validator("tied", mode="before")
     @classmethod
@@ -181,6 +217,12 @@ class ModelSettings(EmbeddingSection, TwoWaySection):
             raise ValueError(
                 f"the softmax of model.decoder = {self.decoder} reads the state, of {state}: "
                 f"take model.embedding = {state}, or model.tied = none"
+            )
+        if self.direction == "backward":
+            raise ValueError('model.direction = "backward" is model.reverse_source = true with "forward": say that')
+        if self.decoder_start and self.connections == "dense" and self.decoder in ("bahdanau", "luong-feeding"):
+            raise ValueError(
+                "model.decoder_start with dense connections needs a decoder that is fed nothing: take luong"
             )
         return self
 
@@ -709,7 +751,9 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         fed = {"bahdanau": encoder.output_size, "luong-feeding": readout}.get(settings.decoder, 0)
         return TranslationParts(
             encoder,
-            settings.described("decoder.body", (size or sides.target.size) + fed, **settings.decoder_options),
+            LayersSection.described(
+                settings, "decoder.body", (size or sides.target.size) + fed, **settings.decoder_options
+            ),
             settings.decoder,
             settings.attention if settings.attends else None,
             settings.bridge,
@@ -926,6 +970,8 @@ class Translate(Task[Pair, Translator]):
     def fit_vocabulary(self, recipe: TranslateRecipe, data: Data[Pair]) -> Sides:
         text = recipe.text
         source, target = text.side(False), None if text.joint else text.side(True)
+        if data.starts:
+            return _started_sides(recipe, data)
         if text.same_as is None:
             return Sides.fit([(pair.source, pair.target) for pair in data.train], source, target)
         sides = Sides.load(Path(text.same_as) / "tokenizer.json")
@@ -934,6 +980,14 @@ class Translate(Task[Pair, Translator]):
         if sides.joint != text.joint:
             raise UserError(f"text.same_as = {text.same_as} needs text.joint = {str(sides.joint).lower()}")
         return sides
+
+    def begin_with(self, starts: dict[str, Any], network: Any, vocabulary: Sides) -> None:
+        for key, embedding, body in (
+            ("start", network.source, network.encoder),
+            ("decoder_start", network.target, network.decoder.body),
+        ):
+            if (language := starts.get(key)) is not None:
+                put_under(language, embedding, body, same_rows(language, embedding.num_embeddings))
 
     def vocabulary_counts(self, vocabulary: Sides) -> Iterator[tuple[np.ndarray, str]]:
         yield vocabulary.source.counts, "source tokens"
@@ -1074,6 +1128,20 @@ class Translate(Task[Pair, Translator]):
         attends = ["elman explain {model} TEXT --out alignment.png"] if recipe.model.attends else []
         commands = ("elman predict {model} FILE", *attends, "elman evaluate {model} SOURCES TARGETS")
         return commands, 'model.predict("a text").text'
+
+
+def _started_sides(recipe: TranslateRecipe, data: Data[Pair]) -> Sides:
+    """The vocabularies of language models, with the words of the training pairs; a side without one has its own."""
+    if recipe.text.same_as is not None:
+        raise UserError("text.same_as and a language model to begin with both bring vocabularies: leave one out")
+    texts = {"start": [pair.source for pair in data.train], "decoder_start": [pair.target for pair in data.train]}
+    sides = [
+        extended(data.starts[key].tokenizer, texts[key])
+        if key in data.starts
+        else fit_side(recipe.text.side(key == "decoder_start"), texts[key])
+        for key in texts
+    ]
+    return Sides(*sides)
 
 
 def _some(ids: Ints, pair: Pair) -> Ints:

@@ -15,7 +15,7 @@ from elman.text.tokenizer import Tokenizer, normaliser
 class TokenEncoder:
     """Texts as ids of characters, bytes, words or sub-words; with `edges`, an end token before and behind each.
 
-    Where the tokenizer has a start token, that stands before them.
+    Where the tokenizer has a start token, that stands before them. Another id may stand at both ends: `edge`.
 
     >>> from elman.text import fit_tokenizer
     >>> encoder = TokenEncoder(fit_tokenizer(TokenizerSettings(kind="characters"), ["abba"]), edges=True)
@@ -23,8 +23,9 @@ class TokenEncoder:
     [1, 2, 3, 1, 1, 1]
     """
 
-    def __init__(self, tokenizer: Tokenizer, *, edges: bool, longest: int = 2000) -> None:
+    def __init__(self, tokenizer: Tokenizer, *, edges: bool, longest: int = 2000, edge: int | None = None) -> None:
         self.tokenizer, self.edges, self.longest = tokenizer, edges, longest
+        self.ends = (tokenizer.start_id, tokenizer.eos_id) if edge is None else (edge, edge)
         self.to_json, self.save = tokenizer.to_json, tokenizer.save
 
     @property
@@ -40,7 +41,7 @@ class TokenEncoder:
     def encode(self, texts: Sequence[str]) -> Ragged:
         """The ids of some texts; of one that is too long, its beginning."""
         ids = [self.tokenizer.encode(text)[: self.longest] for text in texts]
-        start, end = np.array([self.tokenizer.start_id]), np.array([self.tokenizer.eos_id])
+        start, end = (np.array([id]) for id in self.ends)
         return Ragged.of([np.concatenate((start, row, end)) if self.edges or not len(row) else row for row in ids])
 
     def spelled(self, tokens: Ragged) -> tuple[Ragged, None]:

@@ -41,8 +41,7 @@ class Sides:
         if target is None:
             both = fit_tokenizer(source, list(_ready(source.kind, (text for pair in pairs for text in pair))))
             return cls(both, both)
-        first = fit_tokenizer(source, list(_ready(source.kind, (pair[0] for pair in pairs))))
-        return cls(first, fit_tokenizer(target, list(_ready(target.kind, (pair[1] for pair in pairs)))))
+        return cls(fit_side(source, (pair[0] for pair in pairs)), fit_side(target, (pair[1] for pair in pairs)))
 
     def read(self, text: str) -> Ints:
         """The ids of a source."""
@@ -80,6 +79,11 @@ class Sides:
             Tokenizer.from_json(json.dumps(value.get(side)), f"'{side}' in {path}") for side in ("source", "target")
         )
         return cls(*sides)
+
+
+def fit_side(settings: TokenizerSettings, texts: Iterable[str]) -> Tokenizer:
+    """The vocabulary of one side."""
+    return fit_tokenizer(settings, list(_ready(settings.kind, texts)))
 
 
 def _before(kind: str, text: str) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # A word with the blank before it, a number, a run of signs, one line end, or a run of blanks.
 UNIT = r" ?[\p{L}\p{M}]+| ?\p{N}+| ?[^\s\p{L}\p{M}\p{N}]+|\n|[^\S\n]+(?!\S)|[^\S\n]+"
 CHUNK = 1 << 16
+AFFIXES = ("continuing_subword_prefix", "end_of_word_suffix")
 
 
 class SubwordTokenizer(BytePieces):
@@ -75,6 +76,9 @@ class SubwordTokenizer(BytePieces):
     @classmethod
     def _restore(cls, settings: TokenizerSettings, counts: list[int], payload: dict[str, Any]) -> Self:
         stored = _Stored.model_validate(payload)
+        model = stored.library.get("model")
+        if isinstance(model, dict) and any(model.get(key) for key in AFFIXES):  # of which the library may die
+            raise ValueError(f"'model' has {' or '.join(AFFIXES)}, and these pieces have none")
         try:
             return cls(settings, json.dumps(stored.library), stored.order, counts)
         except (ValueError, UserError):

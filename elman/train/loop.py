@@ -25,7 +25,7 @@ import torch
 from elman.errors import Interrupted, RunError, UserError, is_out_of_memory
 from elman.train.checkpoint import load_checkpoint, save_checkpoint
 from elman.train.log import TRACKERS, RunLog, draw_curves, read_log
-from elman.train.optimizer import Average, clip, gradients_of, learning_rate, make_optimizer
+from elman.train.optimizer import Average, Unfreezing, clip, gradients_of, learning_rate, make_optimizer, set_rate
 from elman.train.progress import Reporter
 from elman.train.recipe import EPOCHS, TrainSettings
 from elman.train.task import Task
@@ -51,6 +51,7 @@ class Trainer:
         self.parameters = [p for p in task.network.parameters() if p.requires_grad]
         self.optimizer = make_optimizer(settings, task.network)
         self.average = Average(settings, task.network)
+        self.unfreezing = Unfreezing(settings, task.network)
         self.batches = task.batches()
         self.hidden: Any = None
         self.step = 0
@@ -116,8 +117,8 @@ class Trainer:
         """One step of the optimizer; returns the learning rate and the gradient's norm."""
         self.task.network.train()
         rate = learning_rate(self.settings, self.step, self.fraction, self.plateaus)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
+        set_rate(self.optimizer, rate)
+        self.unfreezing.at(self.batches.progress)
         self.optimizer.zero_grad(set_to_none=True)
         several = self.settings.accumulate > 1
         tokens, weight = 0, 0.0

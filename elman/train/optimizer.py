@@ -9,7 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from elman.errors import UserError
+from elman.nn.depth import layer_groups
 from elman.train.recipe import TrainSettings
+
+SCALE = "scale"
+"""What the rate of a group of parameters is multiplied by, where each layer has its own."""
 
 
 class Optimizer(Protocol):
@@ -71,36 +75,41 @@ class Optimizers:
 def make_optimizer(settings: TrainSettings, network: nn.Module) -> Optimizer:
     """The optimizer a recipe names. Biases and other vectors are not decayed.
 
-    Embeddings whose gradients are sparse have one of their own, which changes only the rows that a batch has read:
-    Adam's moments of the others wait until they are read again (`torch.optim.SparseAdam`).
+    With `train.layer_factor` what lies lower learns more slowly (discriminative fine-tuning, Howard and Ruder 2018).
+    Embeddings whose gradients are sparse have an optimizer of their own, which changes only the rows that a batch has
+    read: Adam's moments of the others wait until they are read again (`torch.optim.SparseAdam`).
     """
+    layers = [[p for p in network.parameters() if p.requires_grad]]
+    if settings.layer_factor != 1:
+        layers = layer_groups(network)
     tables = [table for table in network.modules() if isinstance(table, nn.Embedding) and table.sparse]
-    sparse = list(dict.fromkeys(table.weight for table in tables if table.weight.requires_grad))
-    if not sparse:
-        return _dense_optimizer(settings, [p for p in network.parameters() if p.requires_grad])
+    sparse = {table.weight for table in tables}
+    dense_groups, sparse_groups = list[dict[str, Any]](), list[dict[str, Any]]()
+    for depth, parameters in enumerate(reversed(layers)):
+        scale = {} if settings.layer_factor == 1 else {SCALE: settings.layer_factor**-depth}
+        dense = [p for p in parameters if p not in sparse]
+        dense_groups += [{**group, **scale} for group in _groups(dense, settings)]
+        if len(dense) < len(parameters):
+            sparse_groups.append({"params": [p for p in parameters if p in sparse], **scale})
+    if not sparse_groups:
+        return _dense_optimizer(settings, dense_groups)
     if settings.weight_decay or settings.momentum:
         key = "weight_decay" if settings.weight_decay else "momentum"
         raise UserError(f"train.{key} changes every row of an embedding: leave it out, or model.sparse")
-    others = [p for p in network.parameters() if p.requires_grad and all(p is not table for table in sparse)]
-    return Optimizers(_dense_optimizer(settings, others), _sparse_optimizer(settings, sparse))
+    return Optimizers(_dense_optimizer(settings, dense_groups), _sparse_optimizer(settings, sparse_groups))
 
 
-def _sparse_optimizer(settings: TrainSettings, tables: list[Tensor]) -> torch.optim.Optimizer:
+def _sparse_optimizer(settings: TrainSettings, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
     match settings.optimizer:
         case "sgd":
-            return torch.optim.SGD(tables, lr=settings.lr)
+            return torch.optim.SGD(groups, lr=settings.lr)
         case "adagrad":
-            return torch.optim.Adagrad(tables, lr=settings.lr)
+            return torch.optim.Adagrad(groups, lr=settings.lr)
         case _:  # without weight decay Adam and AdamW are the same
-            return torch.optim.SparseAdam(tables, lr=settings.lr, betas=settings.betas)
+            return torch.optim.SparseAdam(groups, lr=settings.lr, betas=settings.betas)
 
 
-def _dense_optimizer(settings: TrainSettings, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-    groups = [
-        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": settings.weight_decay},
-        {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
-    ]
-    groups = [group for group in groups if group["params"]]
+def _dense_optimizer(settings: TrainSettings, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
     match settings.optimizer:
         case "sgd":
             return torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum, fused=True)
@@ -110,6 +119,50 @@ def _dense_optimizer(settings: TrainSettings, parameters: list[nn.Parameter]) ->
             return torch.optim.AdamW(groups, lr=settings.lr, betas=settings.betas, fused=True)
         case "adagrad":
             return torch.optim.Adagrad(groups, lr=settings.lr)
+
+
+def _groups(parameters: list[nn.Parameter], settings: TrainSettings) -> list[dict[str, Any]]:
+    groups: list[dict[str, Any]] = [
+        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": settings.weight_decay},
+        {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
+    ]
+    return [group for group in groups if group["params"]]
+
+
+def set_rate(optimizer: Optimizer, rate: float) -> None:
+    """The rate of the topmost layer, and with `train.layer_factor` those of the layers below it."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate * group.get(SCALE, 1.0)
+
+
+class Unfreezing:
+    """Gradual unfreezing (Howard and Ruder 2018): at first the topmost layer learns alone, then one more at a time.
+
+    What does not learn yet is left as it is, by weight decay too. How many learn follows from the epochs that are
+    done, so there is nothing to save.
+
+    >>> network = nn.Sequential(nn.Embedding(3, 2), nn.Linear(2, 2))
+    >>> unfreezing = Unfreezing(TrainSettings(unfreeze=1), network)
+    >>> unfreezing.at(0.5), network[0].weight.requires_grad, network[1].weight.requires_grad
+    (1, False, True)
+    >>> unfreezing.at(1.0), network[0].weight.requires_grad
+    (2, True)
+    """
+
+    def __init__(self, settings: TrainSettings, network: nn.Module) -> None:
+        self.every = settings.unfreeze
+        self.groups = layer_groups(network) if self.every else []
+
+    def at(self, epochs: float) -> int:
+        """Let those layers learn that may, `epochs` after the beginning; how many they are, 0 where all always do."""
+        if not self.every:
+            return 0
+        # Batches do not divide an epoch evenly: without the rounding a layer could wait one update longer.
+        learning = min(len(self.groups), 1 + int(round(epochs / self.every, 9)))
+        for place, group in enumerate(self.groups):
+            for parameter in group:
+                parameter.requires_grad_(place >= len(self.groups) - learning)
+        return learning
 
 
 def learning_rate(settings: TrainSettings, step: int, fraction: float, plateaus: int = 0) -> float:
@@ -134,6 +187,10 @@ def learning_rate(settings: TrainSettings, step: int, fraction: float, plateaus:
             shape = max(end, 1e-3) ** fraction
         case "plateau":
             shape = settings.plateau_factor**plateaus
+        case "slanted":  # Howard and Ruder 2018
+            cut, ratio = settings.slanted_cut, settings.slanted_ratio
+            p = fraction / cut if fraction < cut else 1.0 - (fraction - cut) / (1.0 - cut)
+            shape = (1.0 + p * (ratio - 1.0)) / ratio
     return settings.lr * warm * shape
 
 

@@ -74,10 +74,16 @@ class TrainSettings(Section):
     betas: tuple[float, float] = (0.9, 0.999)
     momentum: float = Field(0.0, ge=0, lt=1)
     weight_decay: float = Field(0.0, ge=0)
-    schedule: Literal["constant", "linear", "cosine", "exponential", "plateau"] = "cosine"
+    schedule: Literal["constant", "linear", "cosine", "exponential", "plateau", "slanted"] = "cosine"
     final_lr: float = Field(0.0, ge=0, description="fraction of lr at the end of linear, cosine, exponential")
     warmup: int = Field(0, ge=0, description="steps of linear growth from nothing to lr")
     plateau_factor: float = Field(0.25, gt=0, lt=1, description="lr is multiplied by this on a plateau")
+    slanted_cut: float = Field(0.1, gt=0, lt=1, description="share of the run in which slanted rises to lr")
+    slanted_ratio: float = Field(32.0, ge=1, description="how much smaller than lr slanted begins and ends")
+    layer_factor: float = Field(1.0, ge=1, description="a layer's rate is that of the layer above divided by this")
+    unfreeze: float = Field(
+        0.0, ge=0, description="epochs after which one more layer learns, from the top; 0 is all from the beginning"
+    )
     epochs: float | None = Field(None, gt=0, description="10, or up to 40 for small data, if not given")
     steps: int | None = Field(None, gt=0, description="stop after so many updates instead of epochs")
     clip_norm: float | None = Field(1.0, gt=0)

@@ -1,12 +1,14 @@
 """Pooling of packed outputs: equal to padding and masking, in the caller's order."""
 
+from typing import cast
+
 import pytest
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_sequence, pad_packed_sequence
 
 from elman.nn import Recurrent
-from elman.nn.pooling import POOLINGS, AttentionPooling, MaxPooling, MeanPooling, Pooling
+from elman.nn.pooling import POOLINGS, AttentionPooling, LastMaxMeanPooling, MaxPooling, MeanPooling, Pooling
 
 LENGTHS = {"unsorted": [3, 1, 5, 3], "sorted": [5, 3, 3, 1], "single": [1], "ones": [1, 1], "one long": [6]}
 X, H = 3, 4
@@ -16,6 +18,8 @@ def padded_and_masked(pool: Pooling, output: PackedSequence, body: Recurrent) ->
     """The same by way of a padded batch."""
     padded, lengths = pad_packed_sequence(output, batch_first=True)  # B x T x H
     inside = (torch.arange(padded.size(1)) < lengths.unsqueeze(1)).unsqueeze(2)
+    if isinstance(pool, LastMaxMeanPooling):
+        return torch.cat([padded_and_masked(cast(Pooling, part), output, body) for part in pool.parts], dim=1)
     if isinstance(pool, AttentionPooling):
         scores = pool.v(torch.tanh(pool.W(padded))).masked_fill(~inside, -torch.inf)
         return (scores.softmax(1) * padded).sum(1)

@@ -37,7 +37,7 @@ class Network(nn.Module):
         self.embedding = nn.Embedding(30, inputs)
         self.body = Recurrent(cell, inputs, hidden, **options)  # type: ignore[arg-type]
         self.pooling = POOLINGS[pooling](self.body) if pooling else None
-        self.output = nn.Linear(self.body.output_size, 5)
+        self.output = nn.Linear(self.pooling.output_size if self.pooling else self.body.output_size, 5)
 
     @torch.no_grad()
     def expected(self, texts: Sequence[torch.Tensor]) -> np.ndarray:
@@ -89,7 +89,7 @@ def test_a_nan_at_any_step_is_not_lost(pooling: str, place: int) -> None:
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_connections(connections: str, bidirectional: bool) -> None:
     width = 26 if bidirectional else 13
-    for inputs, pooling in product((7, width), ("", "last", "max")):
+    for inputs, pooling in product((7, width), ("", "last", "max", "last-max-mean")):
         network = Network(
             "gru", 13, inputs, pooling, num_layers=2, bidirectional=bidirectional, connections=connections
         )

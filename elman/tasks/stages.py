@@ -1,0 +1,202 @@
+"""Half-labelled data: a language model of all texts first, then the task on top of it, and the task without it beside.
+
+elman.fit("classify", train="reviews.csv", unlabelled="more.txt", out="runs/reviews")
+
+Each stage is a run of its own in `stages/` of the run's folder: one that was stopped goes on, one that is done is not
+done again.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from elman.errors import UserError
+from elman.metrics.metric import first_of
+from elman.records.lines import BadLines
+from elman.records.tagged import DocumentMark
+from elman.tasks.predict import PredictOptions, inputs, read_texts
+from elman.tasks.report import Report
+from elman.tasks.run import clear_run, finished_report, is_run
+from elman.tasks.sections import DataSection
+from elman.tasks.task import Data, Say, Source, Task
+from elman.tasks.transfer import language_models, layers_of
+from elman.text.settings import TokenizerSettings
+from elman.train.progress import Reporter
+from elman.train.recipe import Section, apply_overrides, parse
+
+FOLDER = "stages"
+WITHOUT, UNTUNED = "without the language model", "language model as it was"
+"""Who the model is compared with in its report."""
+PLACES = {WITHOUT: "without", UNTUNED: "untuned"}
+CHARACTERS = {"layers": 1, "hidden": 256, "embedding": 64}  # of a character model that is made for a tagger
+TRAINED = ("seed", "threads", "checkpoint_seconds", "log_every")
+"""What the language model's run has from the task's."""
+TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
+"""Endings of files that have columns."""
+
+
+class UnlabelledSection(DataSection):
+    """Data of which some may be without labels."""
+
+    unlabelled: tuple[str, ...] = Field((), description="files of texts without labels, for a language model to learn")
+
+    @field_validator("unlabelled", mode="before")
+    @classmethod
+    def _one_file_or_several(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
+
+
+class TransferSettings(Section):
+    """How the language model of unlabelled texts is made, and what is trained to compare with."""
+
+    lm: tuple[str, ...] = Field((), description='settings of the language model, as `["train.epochs=3"]`')
+    baseline: bool = Field(True, description="the task is trained without the language model too, and shown beside")
+
+    @field_validator("lm", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
+
+
+Train = Callable[..., Report]
+
+
+def run_stages(
+    task: Task[Any, Any],
+    recipe: Any,
+    data: Data[Any],
+    out: Path,
+    train: Train,
+    memory: Any,
+    resume: bool,
+    data_dir: Path | None,
+    reporter: Reporter,
+) -> dict[str, Report]:
+    """Train the language models of a half-labelled run, and what it is compared with; `data.starts` has the former.
+
+    Returns the reports of the latter, by the names that they have beside the model.
+    """
+    folder = out / FOLDER
+    for old in folder.glob("*") if not resume else ():
+        if is_run(old):
+            clear_run(old)
+
+    def stage(who: str, task: Task[Any, Any], recipe: Any, place: Path, memory: Any) -> Report:
+        report = finished_report(place, recipe)
+        if report is None:
+            reporter.say(f"stage: {who}")
+            report = train(task, recipe, place, memory=memory, resume=True, data_dir=data_dir, reporter=reporter)
+        return Report(task, report)
+
+    key, starts = language_starts(task, recipe)
+    texts = Source(objects=all_texts(task, recipe, data, reporter.say), name="texts")
+    made = []
+    for number, start in enumerate(starts, 1):
+        place = folder / ("language-model" if len(starts) == 1 else f"language-model-{number}")
+        stage("the language model", _language(), language_recipe(task, recipe, start), place, {"train": texts})
+        made.append(str(place.absolute()))
+    section = recipe.model.model_copy(update={key: tuple(made) if key == "strings" else made[0]})
+    data.starts |= language_models(section, reporter.say)
+    if not recipe.transfer.baseline:
+        return {}
+    others = {WITHOUT: without_language_model(recipe)}
+    if starts[0] is not None:
+        others[UNTUNED] = _labelled_only(recipe, recipe.model)
+    return {who: stage(who, task, other, folder / PLACES[who], memory) for who, other in others.items()}
+
+
+def _language() -> Task[Any, Any]:
+    from elman.tasks import TASKS
+
+    return TASKS["lm"]
+
+
+def language_starts(task: Task[Any, Any], recipe: Any) -> tuple[str, tuple[str | None, ...]]:
+    """The key of `model` under which language models go, and what each of them begins with: None is from nothing."""
+    if recipe.model.start is None and "strings" in type(recipe.model).model_fields:
+        return "strings", recipe.model.strings or (None,)
+    return "start", (recipe.model.start,)
+
+
+def language_recipe(task: Task[Any, Any], recipe: Any, start: str | None) -> Any:
+    """The recipe of a run's language model: it begins with another, or it is made to go under the task's network."""
+    from elman.tasks import given_start
+
+    language = _language()
+    settings: dict[str, Any] = {"baseline": {"order": 0}}
+    settings["train"] = {key: getattr(recipe.train, key) for key in TRAINED}
+    if start is not None:  # it goes on as it read before: a running text, or line by line
+        settings = given_start(language, start, None, settings)
+    elif language_starts(task, recipe)[0] == "strings":
+        settings |= {"text": {"kind": "characters"}, "model": {**CHARACTERS, "direction": "both"}}
+        settings["data"] = {"unit": "line"}
+    else:
+        sizes = {"embedding": recipe.model.embedding, "direction": recipe.model.direction}
+        settings |= {"model": layers_of(recipe.model) | sizes, "data": {"unit": "line"}}
+        settings["text"] = {key: getattr(recipe.text, key) for key in TokenizerSettings.model_fields}
+    return parse(language.Recipe, apply_overrides(settings, list(recipe.transfer.lm)), where="transfer.lm")
+
+
+def without_language_model(recipe: Any) -> Any:
+    """The recipe of the same task on the labelled records alone; no layer of it has to be spared."""
+    plain = {"start": None, "direction": None} | ({"strings": ()} if hasattr(recipe.model, "strings") else {})
+    train = recipe.train.model_copy(update={"unfreeze": 0.0, "layer_factor": 1.0})
+    return _labelled_only(recipe, recipe.model.model_copy(update=plain)).model_copy(update={"train": train})
+
+
+def _labelled_only(recipe: Any, model: Any) -> Any:
+    return recipe.model_copy(update={"data": recipe.data.model_copy(update={"unlabelled": ()}), "model": model})
+
+
+def all_texts(task: Task[Any, Any], recipe: Any, data: Data[Any], say: Say) -> list[str]:
+    """The texts of the training records, and those without labels; `say` is told where a test text is among them."""
+    more = list(unlabelled_texts(task, recipe, say))
+    if not more:
+        raise UserError(f"{recipe.data.unlabelled[0]} holds no texts: give at least one, or leave --unlabelled out")
+    found = set(more)
+    for name, records in data.held_out.items():
+        if same := sum(task.text_of(record) in found for record in records):
+            which = {"dev": "held-out", "test": "test"}[name]
+            say(
+                f"warning: {same:,} of the {len(records):,} {which} {task.records} stand in the unlabelled texts: the "
+                "language model reads what the model is scored on, so the score is no longer one of unseen texts"
+            )
+    return [*(task.text_of(record) for record in data.train), *more]
+
+
+def unlabelled_texts(task: Task[Any, Any], recipe: Any, say: Say) -> Iterator[str]:
+    """The texts of files without labels, read as `elman predict` reads them; empty lines are passed over."""
+    reader, data = task.reader(recipe.data), recipe.data
+    for source in inputs(list(data.unlabelled), data.encoding or "utf-8", say):
+        if source.path is None and source.more is None:
+            raise UserError(f"no such file: {data.unlabelled[0]}; --unlabelled names files of texts")
+        bad = BadLines("skip", lambda line: None)
+        options = PredictOptions(where=source.where, column=getattr(data, "text_column", None), bad=bad)
+        if source.path is not None and source.path.suffix.lower() not in TABLES:
+            options = PredictOptions(where=source.where, bad=bad)
+        for record in read_texts(reader, source.lines(bad), options):
+            if not isinstance(record, DocumentMark) and (text := task.text_of(record).strip()):
+                yield text
+
+
+def gains(report: Report, others: dict[str, Report], say: Say) -> None:
+    """Put the scores of the other stages beside the model's, and say what the language model gained."""
+    sets = report.sets
+    report["baselines"] = {
+        **{who: {name: other[name] for name in sets if name in other} for who, other in others.items()},
+        **report.get("baselines", {}),
+    }
+    if not sets or not others:
+        return
+    name = sets[-1]
+    metric = first_of(report.task.headlines, report[name])
+    figures = {who: metric.of(other[name]) for who, other in others.items() if name in other}
+    own = metric.of(report[name])
+    report["gains"] = {"set": name, "metric": metric.key, "model": own, **figures}
+    for who, value in figures.items():
+        if own is not None and value is not None:
+            difference = (own - value) * (100 if metric.percent else 1)
+            unit = " points" if metric.percent else ""
+            say(f"{metric.name} {metric.shown(own)}, {metric.shown(value)} {who}: {difference:+.2f}{unit}")
