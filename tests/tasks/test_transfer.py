@@ -130,6 +130,27 @@ def test_predictions_are_the_same_compiled_by_pytorch_and_nearly_in_int8(
         assert small.predict(texts[0], **options).text is not None
 
 
+@pytest.mark.parametrize(
+    "layers",
+    [
+        ("model.cell=lstm", "model.projection=4", "model.learned_state=true"),
+        ("model.cell=rnn", "model.nonlinearity=logistic"),
+        ("model.cell=rnn", "model.nonlinearity=identity", "model.learned_state=true"),
+    ],
+)
+@pytest.mark.parametrize("direction", ["backward", "both"])
+def test_layers_of_any_make_go_under_a_classifier(
+    language_models: LanguageModels, layers: tuple[str, ...], direction: str
+) -> None:
+    folder = language_models("words", direction, *layers)
+    settings = {"model.start": str(folder), "model.pooling": "last-max-mean"}
+    model = begun("classify", LABELLED, settings)
+    assert_tower(model, "body.towers.0", elman.load(folder, "lm"), 0)
+    compiled = type(model)(model.config, model.vocabulary, model.weights(), backend="compiled")
+    plain = type(model)(model.config, model.vocabulary, model.weights(), backend="torch")
+    np.testing.assert_allclose(compiled.probabilities(TEXTS[:5]), plain.probabilities(TEXTS[:5]), atol=1e-5)
+
+
 def test_the_folder_needs_the_language_model_no_more(tmp_path: Path, language_models: LanguageModels) -> None:
     folder = language_models("words", "both")
     moved = tmp_path / "moved"
@@ -207,7 +228,11 @@ def test_folders_that_are_no_recurrent_language_model_are_refused(
     refused(tmp_path, "model.start: .* is not a model folder")
     refused(language_models("words", "forward", "model.kind=ngram"), "is an n-gram model, which has no recurrent")
     refused(language_models("words", "forward", "model.kind=window"), "is a window model")
-    refused(language_models("words", "forward", "model.learned_state=true"), "has model.learned_state")
+    learned = language_models("words", "forward", "model.learned_state=true")
+    with pytest.raises(UserError, match=r"has model\.learned_state, which these layers have not"):
+        load_recipe(translate_runs.TranslateRecipe, None, {"model.start": str(learned)})
+    combined = ("model.cell=rnn", "model.output=combined", "model.layers=1")
+    refused(language_models("words", "forward", *combined), "has model.output = combined")
     refused(language_models("bpe"), "reads bpe, and a tagger's tokens are words", task="tag")
     classifier = tmp_path / "classifier"
     settings = {**SHORT, "baseline.ngrams": False}
