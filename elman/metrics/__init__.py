@@ -2,6 +2,7 @@
 
 from elman.metrics.alignments import from_pharaoh, hard_alignment, to_pharaoh
 from elman.metrics.bleu import Bleu, CorpusScores, bleu, corpus_scores
+from elman.metrics.brackets import bracket_scores
 from elman.metrics.classification import (
     Bin,
     Calibration,
@@ -37,6 +38,7 @@ __all__ = [
     "TagScores",
     "bits",
     "bleu",
+    "bracket_scores",
     "calibration",
     "confusion_table",
     "corpus_scores",
