@@ -10,7 +10,8 @@ from typing import Any
 from elman.cache import cache_folder, writing_to_cache
 from elman.corpora.download import Progress, copy_whole, download
 from elman.errors import UserError, nearest
-from elman.generated.builtin import can_make, make_files, python_sources
+from elman.generated.builtin import can_make, make_files
+from elman.generated.sources import python_sources
 from elman.records.running_text import TextFiles
 
 

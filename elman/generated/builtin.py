@@ -1,7 +1,7 @@
-"""What needs no download: the source of Python's library, what is made with packages or by rule, or ships in one."""
+"""What needs no download: what is made with packages, of Python's library or by rule, or ships in a package."""
 
 import csv
-import sysconfig
+import platform
 from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -11,7 +11,9 @@ from typing import Any
 from elman.cache import cache_folder, writing_to_cache
 from elman.errors import UserError
 from elman.files import write_aside
+from elman.generated.agreement import agreement
 from elman.generated.dates import date_parts
+from elman.generated.docstrings import docstring_parts
 from elman.generated.entities import SIZES, entities
 from elman.generated.numbers import number_parts
 from elman.generated.surnames import surnames
@@ -20,49 +22,12 @@ from elman.records.labelled import LabelledText
 from elman.records.pairs import write_pairs
 from elman.records.tagged import write_tagged
 
-LEFT_OUT = {"test", "tests", "idlelib", "site-packages", "dist-packages", "__pycache__"}
-LIMIT = 8_000_000  # bytes, nearly all of them characters
 MAKERS = {"surnames": "Faker", "entities": "Faker", "dates": "Babel", "sunspots": "statsmodels", "co2": "statsmodels"}
 """The package that each is made with, or that has it inside."""
 EXTRA = ("Faker", "Babel")  # which `elman[demo]` installs
 INSIDE = {"sunspots": "datasets/sunspots/sunspots.csv", "co2": "datasets/co2/co2.csv"}
 """Where in its package a corpus is."""
 MADE_VERSION = 1  # to be raised when other names, sentences or pairs are made
-
-
-def python_sources(limit: int = LIMIT) -> list[Path]:
-    """Files of the standard library, sorted by path, as many as `limit` bytes hold.
-
-    Tests are left out, and so are files that are empty, made at build time, or not UTF-8.
-
-    >>> files = python_sources(limit=100_000)
-    >>> 0 < sum(file.stat().st_size for file in files) <= 100_000
-    True
-    """
-    root = Path(sysconfig.get_paths()["stdlib"])
-    sources = sorted(
-        (path.relative_to(root).as_posix(), path)
-        for path in root.rglob("*.py")
-        if LEFT_OUT.isdisjoint(path.relative_to(root).parts) and not path.name.startswith("_sysconfigdata")
-    )
-    chosen: list[Path] = []
-    for _, path in sources:
-        size = path.stat().st_size
-        if size > limit:
-            break
-        if size and _is_utf8(path):
-            chosen.append(path)
-            limit -= size
-    if not chosen:
-        raise UserError(f"this Python keeps no source of its library in {root}: choose another corpus")
-    return chosen
-
-
-def _is_utf8(path: Path) -> bool:
-    try:
-        return "\0" not in path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError:
-        return False
 
 
 def can_make(name: str) -> bool:
@@ -77,7 +42,7 @@ def can_make(name: str) -> bool:
 def make_files(name: str) -> dict[str, list[Path]]:
     """The files of a corpus by split, in the cache folder; made where they are not there.
 
-    `surnames` and `waves` are CSV, `entities` CoNLL, `dates` and `numbers` TSV.
+    `surnames` and `waves` are CSV, `entities` CoNLL, `dates`, `numbers` and `docstrings` TSV, `agreement` lines.
 
     >>> [path.name for path in make_files("numbers")["test"]]
     ['test.tsv']
@@ -96,6 +61,8 @@ def make_files(name: str) -> dict[str, list[Path]]:
 
 def _made_with(name: str) -> str:
     """Package and version, since another version gives other files; nothing where none is needed."""
+    if name == "docstrings":
+        return f"python-{platform.python_version()}-"
     if name not in MAKERS:
         return ""
     maker = MAKERS[name]
@@ -142,12 +109,19 @@ def _write_waves(place: Path, rows: Iterable[tuple[str, int, float]]) -> None:
     _write_table(place, ["series", "step", "value"], rows)
 
 
+def _write_lines(place: Path, lines: Iterable[str]) -> None:
+    with write_aside(place) as aside:
+        aside.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
 TSV = {"train": "train.tsv", "dev": "dev.tsv", "test": "test.tsv"}
 MADE: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Path, Any], object], dict[str, str]]] = {
     "surnames": (surnames, _write_labelled, {"train": "train.csv", "test": "test.csv"}),
     "entities": (entities, write_tagged, {split: f"{split}.conll" for split in SIZES}),
     "dates": (date_parts, write_pairs, TSV),
     "numbers": (number_parts, write_pairs, TSV),
+    "docstrings": (docstring_parts, write_pairs, TSV),
+    "agreement": (agreement, _write_lines, {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"}),
     "waves": (lambda: {"train": waves()}, _write_waves, {"train": "waves.csv"}),
 }
 """How the records of each are made, and how they are written, into which file for each split."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from elman.lab.agreement import AgreementExperiment
 from elman.lab.bptt import BpttExperiment
 from elman.lab.experiment import Experiment
 from elman.lab.gradients import GradientsExperiment
@@ -19,6 +20,7 @@ EXPERIMENTS: dict[str, Experiment[Any]] = {
         LanguagesExperiment(),
         MinimalExperiment(),
         InitExperiment(),
+        AgreementExperiment(),
     )
 }
 """In the order in which they are listed."""

@@ -10,6 +10,7 @@ from elman.metrics.alignments import (
     to_pharaoh,
 )
 from elman.metrics.bleu import Bleu, CorpusScores, bleu, corpus_scores
+from elman.metrics.brackets import bracket_scores
 from elman.metrics.classification import (
     Bin,
     Calibration,
@@ -46,6 +47,7 @@ __all__ = [
     "alignment_groups",
     "bits",
     "bleu",
+    "bracket_scores",
     "calibration",
     "confusion_table",
     "corpus_scores",

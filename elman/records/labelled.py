@@ -23,11 +23,10 @@ from elman.records.paths import Paths, named, visible_files
 from elman.records.places import Place, RecordError
 from elman.records.reader import Files, TwoPartReader, is_table, one_format
 from elman.records.tables import Column, empty_text, table_format, text_of
-from elman.records.trees import iterate_trees
+from elman.records.trees import TREE_LINE, iterate_trees
 
 Format = Literal["csv", "tsv", "jsonl", "json", "lines", "trees", "files", "folders"]
 Classes = Literal["fine", "coarse", "binary"]
-TREE_LINE = re.compile(r"\(\S+ .*\)\s*$")
 LABEL_LINE = re.compile(r"[A-Za-z_]\w*:\w+[ \t]+\S")
 FIRST = 20  # lines that are looked at where the name of a file does not tell how it is written
 POLARITY = {"0": "negative", "1": "negative", "2": None, "3": "positive", "4": "positive"}

@@ -5,6 +5,9 @@ tsv           two columns with a tab between them, quotes are characters  fra.tx
 csv           two columns of a table                                      pairs.csv
 jsonl, json   two fields                                                  pairs.jsonl
 cmudict       a word and its sounds                                       cmudict.dict
+trees         a sentence and its tree as brackets                         sst-trees/train.txt
+dialogue      a turn and the next one                                     a play, a transcript
+headings      the beginning of what stands below a heading, and that      README.md, wiki pages
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,13 +22,23 @@ from elman.files import write_aside
 from elman.records import tables
 from elman.records.cmudict import iterate_pronunciations
 from elman.records.columns import PairRoles, Parts
+from elman.records.dialogue import iterate_replies
+from elman.records.headings import iterate_headings
 from elman.records.lines import FAIL, BadLines, first_lines, read_lines
 from elman.records.paths import Paths, named
 from elman.records.places import Place
 from elman.records.reader import Files, TwoPartReader, is_table, one_format
 from elman.records.tables import Column, table_format, text_of
+from elman.records.trees import TREE_LINE, brackets, iterate_trees
 
-Format = Literal["parallel", "tsv", "csv", "jsonl", "json", "cmudict"]
+Format = Literal["parallel", "tsv", "csv", "jsonl", "json", "cmudict", "trees", "dialogue", "headings"]
+SIDES = {
+    "cmudict": ("words", "sounds"),
+    "trees": ("sentences", "brackets"),
+    "dialogue": ("turns", "replies"),
+    "headings": ("paragraphs", "headings"),
+}
+"""Formats whose sides are not columns: what the first is, and the second."""
 FIRST = 20  # lines that are looked at where the name of a file does not tell how it is written
 
 
@@ -122,10 +135,8 @@ class PairReader(TwoPartReader[Pair]):
             table = cast(tables.Format, format)
             columns = self.find_columns(places[0], table)
             return Files(places, format, "pairs", partial(self.read_table, places, table, columns), columns.guess)
-        if format == "cmudict":
-            return Files(
-                places, format, "pairs", partial(self._pronunciations, places, self._starts_with_sounds(places))
-            )
+        if format in SIDES:
+            return Files(places, format, "pairs", partial(self._sides, places, format, self._is_turned(places, format)))
         backwards = _is_backwards(places[:2], *self.told)
         twos = [two[::-1] if backwards else two for two in zip(places[::2], places[1::2], strict=True)]
         return Files(places, format, "pairs", partial(self._parallel, twos))
@@ -137,19 +148,30 @@ class PairReader(TwoPartReader[Pair]):
     def question(self, where: Place, text: str, fields: dict[str, Any]) -> Pair:
         return Pair(text, "", where, fields)
 
-    def _starts_with_sounds(self, paths: Sequence[Path]) -> bool:
+    def _is_turned(self, paths: Sequence[Path], format: str) -> bool:
+        """Whether the second side is the source."""
         if self.told not in ((None, None), (1, 2), (2, 1)):
+            first, second = SIDES[format]
             raise UserError(
-                f"{paths[0]} has words in column 1 and sounds in column 2: "
+                f"{paths[0]} has {first} in column 1 and {second} in column 2: "
                 "give -s data.source=1 -s data.target=2, or the other way round"
             )
         return self.told == (2, 1)
 
-    def _pronunciations(self, paths: Sequence[Path], sounds_first: bool, bad: BadLines) -> Iterator[Pair]:
+    def _sides(self, paths: Sequence[Path], format: str, turned: bool, bad: BadLines) -> Iterator[Pair]:
         for path in paths:
-            entries = iterate_pronunciations(path, stress=self.stress, encoding=self.encoding, bad=bad)
-            for where, word, sounds in entries:
-                yield Pair(sounds, word, where) if sounds_first else Pair(word, sounds, where)
+            for where, first, second in self._two(path, format, bad):
+                yield Pair(second, first, where) if turned else Pair(first, second, where)
+
+    def _two(self, path: Path, format: str, bad: BadLines) -> Iterator[tuple[Place, str, str]]:
+        """Places and both sides in a file that has no columns."""
+        if format == "cmudict":
+            return iterate_pronunciations(path, stress=self.stress, encoding=self.encoding, bad=bad)
+        if format == "trees":
+            trees = iterate_trees(path, self.encoding, bad)
+            return ((where, " ".join(tree.tokens()), brackets(tree)) for tree, where in trees)
+        iterate = iterate_replies if format == "dialogue" else iterate_headings
+        return iterate(path, self.encoding, bad)
 
     def _parallel(self, twos: Sequence[tuple[Path, ...]], bad: BadLines) -> Iterator[Pair]:
         for source, target in twos:
@@ -182,8 +204,11 @@ class PairReader(TwoPartReader[Pair]):
             return "parallel"
         if (format := self.shown_format(heads[0])) is not None:
             return format
+        if heads[0] and all(TREE_LINE.match(line) for line in heads[0]):
+            return "trees"
         raise UserError(
-            f"{paths[0]} does not show its pairs: name two parallel files, or put a tab between the sides of each line"
+            f"{paths[0]} does not show its pairs: name two parallel files, put a tab between the sides of each line, "
+            "or say -s data.format=dialogue or headings"
         )
 
 

@@ -1,7 +1,7 @@
 """Bracketed trees, one a line: `(3 (2 It) (4 (3 works) (2 .)))`. Nothing here recurses, however deep a tree is."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from elman.records.lines import FAIL, BadLines, numbered, read_lines
 from elman.records.places import Place
 
 PIECE = re.compile(r"[()]|[^ \t\n()]+")  # other blanks, as in 8 1/2 written with a fixed one, belong to words
+TREE_LINE = re.compile(r"\(\S+ .*\)\s*$")  # how a line of trees looks
 WRITTEN_AS = {"-LRB-": "(", "-RRB-": ")"}  # a bracket that is a word
 
 
@@ -109,6 +110,51 @@ def _node(parts: list[str | Tree], where: Place | str) -> Tree:
 
 def _written(word: str) -> str:
     return {"(": "-LRB-", ")": "-RRB-"}.get(word, word.replace("/", "\\/"))
+
+
+def brackets(tree: Tree) -> str:
+    """A tree as a line of brackets without its words: of a word its label is left (Vinyals et al. 2015).
+
+    >>> brackets(parse_tree("(S (NP (D the) (N dog)) (V ran))"))
+    '(S (NP D N ) V )'
+    """
+    pieces: list[str] = []
+    waiting: list[Tree | str] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, str):
+            pieces.append(node)
+        elif node.word is not None:
+            pieces.append(node.label)
+        else:
+            pieces.append(f"({node.label}")
+            waiting.extend([")", *reversed(node.children)])
+    return " ".join(pieces)
+
+
+def with_words(line: str, words: Sequence[str]) -> Tree | None:
+    """The tree of a line of brackets and its words; None where the brackets are no tree of so many words.
+
+    >>> with_words("(S (NP D N ) V )", ["the", "dog", "ran"])
+    Tree('(S (NP (D the) (N dog)) (V ran))')
+    >>> with_words("(S (NP D N )", ["the", "dog"]) is with_words("(S D )", ["the", "dog"]) is None
+    True
+    """
+    left = iter(words)
+    pieces = []
+    for piece in line.split():
+        if piece == ")" or (piece.startswith("(") and len(piece) > 1):
+            pieces.append(piece)
+        elif (word := next(left, None)) is not None:
+            pieces.append(f"({piece} {_written(word)})")
+        else:
+            return None
+    if next(left, None) is not None:
+        return None
+    try:
+        return parse_tree(" ".join(pieces))
+    except UserError:
+        return None
 
 
 def iterate_trees(path: Path, encoding: str = "utf-8", bad: BadLines = FAIL) -> Iterator[tuple[Tree, Place]]:

@@ -27,6 +27,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "languages": {"cells": ("lstm",), "seeds": 1, "hidden": 6, "updates": 5},
     "minimal": {"updates": 20, "hidden": 10},
     "init": {"seeds": 1, "hidden": 8, "steps": 32, "updates": 5},
+    "agreement": {"cells": ("rnn",), "seeds": 1, "hidden": 8, "updates": 5, "pairs": 5},
 }
 
 
