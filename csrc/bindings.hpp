@@ -13,5 +13,6 @@ void bind_engine(nanobind::module_& m);
 void bind_encoder(nanobind::module_& m);
 void bind_decoder(nanobind::module_& m);
 void bind_beam(nanobind::module_& m);
+void bind_embed(nanobind::module_& m);
 
 }  // namespace elman

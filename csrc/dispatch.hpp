@@ -10,6 +10,7 @@
 #include "attend_kernel.hpp"
 #include "attention_kernel.hpp"
 #include "beam_kernel.hpp"
+#include "embed_kernel.hpp"
 #include "encoder_kernel.hpp"
 #include "engine_kernel.hpp"
 #include "recurrence_kernel.hpp"
@@ -44,7 +45,10 @@ namespace elman {
                              const float* h, Index h_stride, int index, int count))                                   \
     KERNEL(void, attend, (const AttendNetwork&, const AttendWork&, int index, int count))                             \
     /* beam_kernel.cpp */                                                                                             \
-    KERNEL(void, best_continuations, (const Continuations&, Index begin, Index end))
+    KERNEL(void, best_continuations, (const Continuations&, Index begin, Index end))                                  \
+    /* embed_kernel.cpp */                                                                                            \
+    KERNEL(void, embed, (const EmbedNetwork&, const EmbedWork&, const int* ids, Index count, float rate,              \
+                         std::uint64_t seed, EmbedSeen&))
 // clang-format on
 
 // The kernels for one instruction set.

@@ -21,4 +21,5 @@ NB_MODULE(_kernels, m) {
     elman::bind_encoder(m);
     elman::bind_decoder(m);
     elman::bind_beam(m);
+    elman::bind_embed(m);
 }

@@ -9,15 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "compare", "evaluate", "fit", "load"]
+__all__ = ["__version__", "compare", "evaluate", "fit", "load", "load_vectors"]
 
 _FOUND_IN = {"compare": "elman.tasks.compare", "evaluate": "elman.tasks", "fit": "elman.tasks", "load": "elman.tasks"}
+_FOUND_IN |= {"load_vectors": "elman.tasks.embed"}
 _ROOMS = {"baselines", "batches", "corpora", "decode", "draw", "inspect", "lab", "metrics", "nn", "records", "runtime"}
 _ROOMS |= {"sklearn", "tasks", "text", "train"}
 
 if TYPE_CHECKING:
     from elman.tasks import evaluate, fit, load
     from elman.tasks.compare import compare
+    from elman.tasks.embed import load_vectors
 
 
 def __getattr__(name: str) -> Any:

@@ -20,6 +20,7 @@ from elman.inspect.translation_edits import TranslationEditsView
 from elman.inspect.tree import TreeView
 from elman.inspect.view import View
 from elman.inspect.what_if import WhatIfView
+from elman.inspect.word_map import MapView
 
 VIEWS: tuple[View[Any], ...] = (
     SaliencyView(),
@@ -36,5 +37,6 @@ VIEWS: tuple[View[Any], ...] = (
     FeaturesView(),
     MatchesView(),
     StatesView(),
+    MapView(),
 )
 """In the order in which they are offered: the first that a model has is shown if none is asked for."""

@@ -18,6 +18,7 @@ from elman.train.recipe import Settings, apply_overrides, parse, read_toml
 
 if TYPE_CHECKING:
     from elman.tasks.classify import TextClassifier
+    from elman.tasks.embed import VectorModel
     from elman.tasks.language import LanguageModel
     from elman.tasks.report import Report
     from elman.tasks.series import Forecaster
@@ -62,6 +63,7 @@ TASKS = Tasks(
         "tag": "tag:Tag",
         "translate": "translate:Translate",
         "series": "series:SeriesTask",
+        "embed": "embed:Embed",
     }
 )
 """Every task by its name."""
@@ -72,9 +74,11 @@ _MODELS = {
     "TagModel": "tag",
     "TextClassifier": "classify",
     "Translator": "translate",
+    "VectorModel": "embed",
 }
 
-__all__ = ["Forecaster", "LanguageModel", "TagModel", "TextClassifier", "Translator", "evaluate", "fit", "load"]
+__all__ = ["Forecaster", "LanguageModel", "TagModel", "TextClassifier", "Translator", "VectorModel"]
+__all__ += ["evaluate", "fit", "load"]
 
 
 def __getattr__(name: str) -> Any:
@@ -212,6 +216,10 @@ def load(folder: Path | str, task: Literal["translate"], *, backend: Backend = "
 
 @overload
 def load(folder: Path | str, task: Literal["series"], *, backend: Backend = "auto") -> "Forecaster": ...
+
+
+@overload
+def load(folder: Path | str, task: Literal["embed"], *, backend: Backend = "auto") -> "VectorModel": ...
 
 
 @overload

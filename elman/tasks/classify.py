@@ -32,6 +32,7 @@ from elman.tasks.model import Model
 from elman.tasks.predict import PredictOptions
 from elman.tasks.sections import Cell, DataSection, LayersSection, Name, SizeSection, column
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
+from elman.tasks.vectors import Embedded, VectorsSection
 from elman.text import Tokenizer, TokenizerSettings, fit_tokenizer
 from elman.text.encoder import TokenEncoder, WordEncoder
 from elman.text.settings import Kind
@@ -92,7 +93,7 @@ class TextSettings(TokenizerSettings):
     lowercase: bool = True
 
 
-class ModelSettings(LayersSection):
+class ModelSettings(VectorsSection, LayersSection):
     """The network."""
 
     cell: Cell = "gru"
@@ -477,6 +478,10 @@ class Classify(Task[LabelledText, TextClassifier]):
         if recipe.model.characters:
             return WordEncoder.fit(texts, recipe.text, **options)
         return TokenEncoder(fit_tokenizer(recipe.text, texts), **options)
+
+    def embedded(self, vocabulary: Encoder) -> dict[str, Embedded]:
+        known: Any = vocabulary.tokenizer if isinstance(vocabulary, TokenEncoder) else vocabulary.speller.words
+        return {"vectors": Embedded("embedding", known.tokens, known.counts)}
 
     def vocabulary_counts(self, vocabulary: Encoder) -> Iterator[tuple[np.ndarray, str]]:
         yield vocabulary.counts, "training tokens"

@@ -5,16 +5,11 @@ model.generate("ROMEO:", length=100)
 model.score("To be, or not to be")
 """
 
-import atexit
-import json
 import shlex
-import shutil
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
@@ -30,20 +25,18 @@ from elman.decode.step_model import StepModel
 from elman.errors import UserError, nearest
 from elman.metrics.metric import Metric
 from elman.metrics.perplexity import Scores, unigram_loss
-from elman.records.memory import read_items
-from elman.records.places import Place, RecordError
 from elman.records.records import Part, Record, RecordFiles
 from elman.records.running_text import TextFiles
-from elman.records.tables import text_of
 from elman.runtime import Engine, LanguageParts
 from elman.runtime.quantise import Arrays
 from elman.runtime.weights import Shapes
 from elman.tasks.folder import Config
 from elman.tasks.memory import built
 from elman.tasks.model import Model
-from elman.tasks.reading import Reading
+from elman.tasks.reading import Reading, on_disk
 from elman.tasks.sections import DataSection, LayersSection, Name, column
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
+from elman.tasks.vectors import Embedded, VectorsSection
 from elman.text import Tokenizer, TokenizerSettings
 from elman.train.recipe import BatchSection, Section, TrainSettings
 
@@ -73,7 +66,7 @@ class DataSettings(DataSection):
         return self
 
 
-class ModelSettings(LayersSection):
+class ModelSettings(VectorsSection, LayersSection):
     """The network, or the n-gram model in its place."""
 
     kind: Literal["recurrent", "window", "ngram"] = "recurrent"
@@ -105,6 +98,8 @@ class ModelSettings(LayersSection):
             raise ValueError("model.tied needs model.embedding above 0")
         if self.tied and self.softmax == "adaptive":
             raise ValueError("model.tied does not go with the adaptive softmax")
+        if self.vectors and (self.kind == "ngram" or not self.embedding):
+            raise ValueError("model.vectors are for an embedding: n-grams and one-hot input have none")
         if self.kind == "ngram" and self.direction != "forward":
             raise ValueError('model.kind = "ngram" reads forward only')
         return self
@@ -568,7 +563,7 @@ class Language(Task[Any, LanguageModel]):
         """
         if vocabulary is None and recipe.train.start is not None:
             vocabulary = Tokenizer.load(Path(recipe.train.start) / "tokenizer.json")
-        files = {split: _on_disk(source, recipe.data) for split, source in sources.items()}
+        files = {split: on_disk(source, recipe.data) for split, source in sources.items()}
         read = self._lines if recipe.data.unit == "line" else self._streams
         return read(recipe, files, vocabulary)
 
@@ -605,9 +600,9 @@ class Language(Task[Any, LanguageModel]):
 
     def read_set(self, model: LanguageModel, recipe: LanguageRecipe, source: Source, name: str, say: Say) -> IdStream:
         if recipe.data.unit == "line":
-            records = _records(recipe.data, _on_disk(source, recipe.data))
+            records = _records(recipe.data, on_disk(source, recipe.data))
             return line_stream_ids(records, model.tokenizer, model.labels or None)[0]
-        return stream_ids(TextFiles(_on_disk(source, recipe.data), recipe.data.encoding), model.tokenizer)[0]
+        return stream_ids(TextFiles(on_disk(source, recipe.data), recipe.data.encoding), model.tokenizer)[0]
 
     # The network
 
@@ -616,6 +611,9 @@ class Language(Task[Any, LanguageModel]):
 
     def vocabulary_counts(self, vocabulary: Tokenizer) -> Iterator[tuple[np.ndarray, str]]:
         yield vocabulary.counts, "training tokens"
+
+    def embedded(self, vocabulary: Tokenizer) -> dict[str, Embedded]:
+        return {"vectors": Embedded("embedding", vocabulary.tokens, vocabulary.counts)}
 
     def examples(self, recipe: LanguageRecipe, data: Data[Any], vocabulary: Tokenizer) -> Any:
         return data.train
@@ -647,7 +645,7 @@ class Language(Task[Any, LanguageModel]):
     def batches(self, run: Training[Any, LanguageModel]) -> "TowerBatches":
         """One run of batches for each direction that the model reads in."""
         towers = {"forward": (False,), "backward": (True,), "both": (False, True)}[run.recipe.model.direction]
-        return TowerBatches([self._tower(run, backward) for backward in towers], _fingerprint(run.examples))
+        return TowerBatches([self._tower(run, backward) for backward in towers], run.examples.fingerprint())
 
     def _tower(self, run: Training[Any, LanguageModel], backward: bool) -> StreamBatches | LineBatches:
         batch, ids, reading, seed = run.recipe.batch, run.examples, run.model.reading, run.recipe.train.seed
@@ -790,14 +788,6 @@ class TowerBatches:
             tower.load_state_dict(saved)
 
 
-def _fingerprint(ids: IdStream) -> str:
-    """What tells one text from another: its length, and a sample of it."""
-    digest = blake2b(str(len(ids)).encode(), digest_size=16)
-    for start in range(0, len(ids), max(1, len(ids) // 64)):
-        digest.update(ids.read(start, min(start + 4096, len(ids))).tobytes())
-    return digest.hexdigest()
-
-
 def _counts(ids: IdStream, size: int, block: int = 1 << 20) -> np.ndarray:
     """How often each id stands in a text that may be larger than memory."""
     counts = np.zeros(size, dtype=np.int64)
@@ -813,37 +803,6 @@ def _reading(recipe: LanguageRecipe, tokenizer: Tokenizer) -> Reading:
         start_id = int(tokenizer.encode("\n")[-1])
     ends_text = not (unit == "stream" and recipe.text.kind == "words")
     return Reading(unit, start_id, ends_text, recipe.batch.reset_documents)
-
-
-def _on_disk(source: Source, data: DataSettings) -> Sequence[Path]:
-    """The files of a source; texts in memory are written to one, since text is read several times."""
-    if source.objects is None:
-        return source.paths
-    folder = Path(tempfile.mkdtemp(prefix="elman-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    items = read_items(source.objects, source.name)
-    rows = [(where, item if isinstance(item, dict) else _named(where, item)) for where, item in items]
-    if data.unit == "stream":
-        texts = [_text(where, row.get(data.text_column or "text")) for where, row in rows]
-        path, text = folder / f"{source.name}.txt", "".join(text.removesuffix("\n") + "\n" for text in texts)
-    else:
-        for where, row in rows:
-            text_of(where, row.get(data.text_column or "text", ""), data.text_column or "text")  # told of by its place
-        path, text = folder / f"{source.name}.jsonl", "".join(json.dumps(row) + "\n" for _, row in rows)
-    path.write_text(text, encoding=data.encoding)
-    return [path]
-
-
-def _named(where: Place, item: Any) -> dict[str, Any]:
-    if not isinstance(item, str | tuple | list):
-        raise RecordError(where, "is no text: give a str, (text, label), or a mapping with these fields")
-    return {"text": item} if isinstance(item, str) else dict(zip(("text", "label"), item, strict=False))
-
-
-def _text(where: Place, text: Any) -> str:
-    if not isinstance(text, str):
-        raise RecordError(where, f"has a {type(text).__name__} as its text: give it as a str")
-    return text
 
 
 def _held_share(data: DataSettings, characters: int) -> float:

@@ -1,12 +1,22 @@
 """How the files are written that a trained model is scored on: as those that it learned from, unless the user says."""
 
+import atexit
+import json
+import shutil
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from elman.batches.batches import Ids
 from elman.errors import UserError
+from elman.records.memory import read_items
+from elman.records.places import Place, RecordError
+from elman.records.tables import text_of
+from elman.tasks.task import Source
 from elman.train.recipe import Section, Settings, apply_overrides, flatten, parse
 
 R = TypeVar("R", bound=Section)
@@ -49,3 +59,35 @@ class Reading:
     def documents(self, ids: Ids) -> np.ndarray | None:
         """Where nothing before may be looked at any more, or None where the text runs on."""
         return ids.documents if self.unit == "line" or self.reset_documents else None
+
+
+def on_disk(source: Source, data: Any) -> Sequence[Path]:
+    """The files of a source; texts in memory are written to one, since text is read several times."""
+    if source.objects is None:
+        return source.paths
+    folder = Path(tempfile.mkdtemp(prefix="elman-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    column = getattr(data, "text_column", None) or "text"
+    items = read_items(source.objects, source.name)
+    rows = [(where, item if isinstance(item, dict) else _named(where, item)) for where, item in items]
+    if getattr(data, "unit", "stream") == "stream":
+        texts = [_text(where, row.get(column)) for where, row in rows]
+        path, text = folder / f"{source.name}.txt", "".join(text.removesuffix("\n") + "\n" for text in texts)
+    else:
+        for where, row in rows:
+            text_of(where, row.get(column, ""), column)  # told of by its place
+        path, text = folder / f"{source.name}.jsonl", "".join(json.dumps(row) + "\n" for _, row in rows)
+    path.write_text(text, encoding=data.encoding)
+    return [path]
+
+
+def _named(where: Place, item: Any) -> dict[str, Any]:
+    if not isinstance(item, str | tuple | list):
+        raise RecordError(where, "is no text: give a str, (text, label), or a mapping with these fields")
+    return {"text": item} if isinstance(item, str) else dict(zip(("text", "label"), item, strict=False))
+
+
+def _text(where: Place, text: Any) -> str:
+    if not isinstance(text, str):
+        raise RecordError(where, f"has a {type(text).__name__} as its text: give it as a str")
+    return text

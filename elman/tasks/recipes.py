@@ -103,15 +103,17 @@ def _data(tables: Mapping[str, Any]) -> Mapping[str, Any]:
 def without_files(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """A recipe without the names of files and folders, which mean nothing on another machine.
 
-    >>> without_files({"data": {"train": ["/home/me/a.txt"], "unit": "line"}, "text": {"vectors": "/home/me/v.txt"}})
-    {'data': {'unit': 'line'}, 'text': {'vectors': 'v.txt'}}
+    >>> without_files({"data": {"train": ["/home/me/a.txt"], "unit": "line"}, "model": {"vectors": "/home/me/v.txt"}})
+    {'data': {'unit': 'line'}, 'model': {'vectors': 'v.txt'}}
     """
     kept = {key: dict(value) if isinstance(value, Mapping) else value for key, value in recipe.items()}
     data, text = kept.get("data"), kept.get("text")
     if isinstance(data, dict):
         kept["data"] = {key: value for key, value in data.items() if key not in ("train", "dev", "test")}
     # That there was one is part of what the model is.
-    for section, key in ((text, "vectors"), (text, "same_as"), (kept.get("train"), "start")):
+    model = kept.get("model")
+    named = ((text, "same_as"), (model, "vectors"), (model, "target_vectors"), (kept.get("train"), "start"))
+    for section, key in named:
         if isinstance(section, dict) and isinstance(section.get(key), str):
             section[key] = Path(section[key]).name
     return kept

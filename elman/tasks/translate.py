@@ -36,6 +36,7 @@ from elman.tasks.search import Search, SearchOptions, SearchSettings, TranslateO
 from elman.tasks.sections import DataSection, LayersSection, Name, column
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.tasks.translation import Alternative, Translation, joined, replace_unknown
+from elman.tasks.vectors import Embedded, VectorsSection
 from elman.text import TokenizerSettings
 from elman.text.profile import SourceProfile
 from elman.text.settings import Kind
@@ -112,7 +113,7 @@ class TextSettings(TokenizerSettings):
         return TokenizerSettings.model_validate(plain)
 
 
-class ModelSettings(LayersSection):
+class ModelSettings(VectorsSection, LayersSection):
     """The network: an encoder that reads both ways, a decoder that attends to what was read."""
 
     layers: int = Field(1, ge=1, le=64, description="of the encoder")
@@ -124,6 +125,10 @@ class ModelSettings(LayersSection):
     bidirectional: bool = Field(True, description="the encoder reads both ways")
     reverse_source: bool = Field(False, description="the source is read from its end (Sutskever et al. 2014)")
     embedding: int = Field(256, ge=1)
+    vectors: str | None = Field(
+        None, description="word vectors that the source begins with: a model's folder, or a file"
+    )
+    target_vectors: str | None = Field(None, description="the same of the target")
     tied: Literal["none", "target", "all"] = Field(
         "target", description="the softmax is the target embedding; all: and that is the source's too"
     )
@@ -157,6 +162,8 @@ class ModelSettings(LayersSection):
             )
         if self.bridge == "copy" and memory != self.hidden:
             raise ValueError(f"model.bridge = copy cannot put {memory} entries into {self.hidden}: take linear")
+        if self.target_vectors and self.tied == "all":
+            raise ValueError("model.tied = all makes one matrix of both embeddings: model.vectors are for both")
         if self.attention == "fixed-length" and self.decoder != "bahdanau":
             raise ValueError("model.attention = fixed-length sees the step's input: it goes with the bahdanau decoder")
         return self
@@ -834,6 +841,10 @@ class Translate(Task[Pair, Translator]):
         if sides.joint != text.joint:
             raise UserError(f"text.same_as = {text.same_as} needs text.joint = {str(sides.joint).lower()}")
         return sides
+
+    def embedded(self, vocabulary: Sides) -> dict[str, Embedded]:
+        sides = {"vectors": ("source", vocabulary.source), "target_vectors": ("target", vocabulary.target)}
+        return {key: Embedded(name, side.tokens, side.counts) for key, (name, side) in sides.items()}
 
     def vocabulary_counts(self, vocabulary: Sides) -> Iterator[tuple[np.ndarray, str]]:
         yield vocabulary.source.counts, "source tokens"

@@ -7,6 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from elman.tasks.classify import ClassifyRecipe
+from elman.tasks.embed import EmbedRecipe
 from elman.tasks.series import SeriesRecipe
 from elman.tasks.tag import TagRecipe
 from elman.tasks.translate import TranslateRecipe
@@ -24,6 +25,7 @@ PLAIN = ("layers", "hidden", "epochs", "seed", "lowercase")  # keys that say it 
         ("tag.md", TagRecipe),
         ("translate.md", TranslateRecipe),
         ("series.md", SeriesRecipe),
+        ("vectors.md", EmbedRecipe),
     ],
 )
 def test_a_guide_has_every_key_with_its_default_and_a_meaning(guide: str, recipe: type[BaseModel]) -> None:
