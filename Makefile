@@ -45,7 +45,7 @@ sanitize: $(INSTALLED)
 	LD_PRELOAD='$(call libraries,libasan.so libubsan.so libstdc++.so)' ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	    ELMAN_TEST_KERNELS=$(SANITIZED)/elman $(BIN)/python -m pytest -p tests.built_kernels -m 'not slow' \
 	    tests/test_kernels.py tests/test_native_entries.py tests/nn/fast/test_compiled.py tests/nn/fast/test_compiled_in_torch.py tests/nn/fast/test_attention.py \
-	    tests/nn/fast/test_shared.py tests/nn/test_softmax.py tests/nn/test_crf.py tests/runtime tests/decode/test_candidates.py
+	    tests/nn/fast/test_shared.py tests/nn/test_vectors.py tests/nn/test_softmax.py tests/nn/test_crf.py tests/runtime tests/decode/test_candidates.py
 
 # On the kernels' own threads: a sanitizer that does not know what happens inside OpenMP would take its waiting for none.
 sanitize-threads: $(INSTALLED)

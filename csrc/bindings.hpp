@@ -14,5 +14,6 @@ void bind_encoder(nanobind::module_& m);
 void bind_decoder(nanobind::module_& m);
 void bind_beam(nanobind::module_& m);
 void bind_cache(nanobind::module_& m);
+void bind_embed(nanobind::module_& m);
 
 }  // namespace elman

@@ -11,6 +11,7 @@
 #include "attention_kernel.hpp"
 #include "beam_kernel.hpp"
 #include "cache_kernel.hpp"
+#include "embed_kernel.hpp"
 #include "encoder_kernel.hpp"
 #include "engine_kernel.hpp"
 #include "recurrence_kernel.hpp"
@@ -47,7 +48,10 @@ namespace elman {
     /* beam_kernel.cpp */                                                                                             \
     KERNEL(void, best_continuations, (const Continuations&, Index begin, Index end))                                  \
     /* cache_kernel.cpp */                                                                                            \
-    KERNEL(void, cache_shares, (const CacheShares&, Index begin, Index end))
+    KERNEL(void, cache_shares, (const CacheShares&, Index begin, Index end))                                          \
+    /* embed_kernel.cpp */                                                                                            \
+    KERNEL(void, embed, (const EmbedNetwork&, const EmbedWork&, const int* ids, Index count, float rate,              \
+                         std::uint64_t seed, EmbedSeen&))
 // clang-format on
 
 // The kernels for one instruction set.

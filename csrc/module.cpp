@@ -22,4 +22,5 @@ NB_MODULE(_kernels, m) {
     elman::bind_decoder(m);
     elman::bind_beam(m);
     elman::bind_cache(m);
+    elman::bind_embed(m);
 }

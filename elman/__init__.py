@@ -9,10 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "compare", "evaluate", "fit", "load", "pack", "pad"]
+__all__ = ["__version__", "compare", "evaluate", "fit", "load", "load_vectors", "pack", "pad"]
 
 _FOUND_IN = {"compare": "elman.tasks.compare", "evaluate": "elman.tasks", "fit": "elman.tasks", "load": "elman.tasks"}
-_FOUND_IN |= {"pack": "elman.ragged", "pad": "elman.ragged"}
+_FOUND_IN |= {"load_vectors": "elman.tasks.embed", "pack": "elman.ragged", "pad": "elman.ragged"}
 _ROOMS = {"baselines", "batches", "corpora", "decode", "draw", "inspect", "lab", "metrics", "nn", "records", "runtime"}
 _ROOMS |= {"sklearn", "tasks", "text", "train"}
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from elman.ragged import pack, pad
     from elman.tasks import evaluate, fit, load
     from elman.tasks.compare import compare
+    from elman.tasks.embed import load_vectors
 
 
 def __getattr__(name: str) -> Any:

@@ -114,6 +114,36 @@ def recurrence() -> Arguments:
     }
 
 
+def embedder() -> Arguments:
+    """Word vectors of three words, with n-grams."""
+    sizes = {
+        "size": 5,
+        "words": 5,
+        "first": 2,
+        "end": 1,
+        "window": 2,
+        "negatives": 3,
+        "input_rows": 7,
+        "output_rows": 5,
+    }
+    return {
+        "description": sizes | {"cbow": False, "dynamic": True, "objective": "negative"},
+        "keep": np.full(5, 2**32 - 1, np.uint32),
+        "chance": np.full(3, 2**31, np.uint32),
+        "alias": np.array([1, 2, 0], np.int32),
+        "places": np.zeros(0, np.int64),
+        "nodes": np.zeros(0, np.int32),
+        "codes": np.zeros(0, np.int8),
+        "starts": np.array([0, 1, 2, 4, 5, 6], np.int64),
+        "rows": np.array([0, 1, 2, 6, 3, 4], np.int32),
+    }
+
+
+def learning() -> Arguments:
+    arrays = {"input": np.zeros((7, 16), np.float32), "output": np.zeros((5, 16), np.float32)}
+    return {**arrays, "ids": whole(2, 3, 4, 1, 3, 0, 2), "rate": 0.1, "seed": 1, "threads": 2}
+
+
 @cache
 def entries() -> dict[str, Entry]:
     """A right call of each entry."""
@@ -149,6 +179,8 @@ def entries() -> dict[str, Entry]:
         "Encoder.read_ids": (words.read_ids, {"ids": whole(0, 8, 1, 2, 3), "lengths": whole(2, 3), "threads": 2}),
         "Decoder.step": (translator.step, step_of(translator)),
         "Generation.advance": (lambda steps: native.generate(**WRITE, engine=engine).advance(steps), {"steps": 3}),
+        "Embedder": (native.Embedder, embedder()),
+        "Embedder.learn": (lambda **given: native.Embedder(**embedder()).learn(**given), learning()),
         "Generation.end": (lambda row: native.generate(**WRITE, engine=engine).end(row), {"row": 1}),
     }
 
@@ -175,7 +207,7 @@ def wrong_arrays(right: np.ndarray) -> Iterator[Any]:
     )
     if right.dtype.kind == "i":
         for number in (-1, np.iinfo(right.dtype).min, np.iinfo(right.dtype).max, 10**6):
-            yield np.full_like(right, number)
+            yield np.full_like(right, np.array(number).astype(right.dtype))
 
 
 def wrong_values(right: Any) -> Iterator[Any]:
@@ -246,6 +278,8 @@ INDICES = {
     "Encoder.read_ids": ["ids", "lengths"],
     "Decoder.step": ["ids", "owners", "lengths"],
     "additive_scores": ["counts"],
+    "Embedder": ["alias", "rows"],
+    "Embedder.learn": ["ids"],
 }
 
 
@@ -279,6 +313,8 @@ def test_indices_out_of_range_or_of_another_type_are_refused(name: str) -> None:
         ("Engine.step", "after"),
         ("Decoder.step", "logits"),
         ("recurrence", "output"),
+        ("Embedder.learn", "input"),
+        ("Embedder.learn", "output"),
     ],
 )
 def test_what_cannot_be_written_to_is_refused(name: str, argument: str) -> None:

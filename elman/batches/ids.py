@@ -64,7 +64,7 @@ def stream_ids(
 
     fitted = _fitted(cache, text, tokenizer, fit)
 
-    def write(out: "_Writer") -> None:
+    def write(out: "IdWriter") -> None:
         for document in files.documents(start, stop):
             out.begin(document.stop - document.start)
             for ids in _document_ids(document, fitted, several):
@@ -73,7 +73,7 @@ def stream_ids(
             part = "" if (start, stop) == (0.0, 1.0) else f"the part from {start:.3g} to {stop:.3g} of "
             raise UserError(f"{part}{files.paths[0]} holds no tokens: give a text that is more than blanks")
 
-    return _cached(cache, text, fitted, write), fitted
+    return cached_ids(cache, text, fitted, write), fitted
 
 
 def line_stream_ids(
@@ -110,14 +110,18 @@ def line_stream_ids(
         lambda settings: fit_tokenizer(settings, _Texts(files, part, settings), ends=count),
     )
 
-    def write(out: "_Writer") -> None:
+    def write(out: "IdWriter") -> None:
         end = np.array([fitted.eos_id], dtype=np.int64)
         for record, label in _with_label_ids(files.records(part), labels):
             out.begin(len(record.text) + 1, label)
             out.add(fitted.encode(record.text))
             out.add(end)
 
-    return _cached(cache, ["lines", files.identity(), place, labels], fitted, write, len(labels or ())), fitted, labels
+    return (
+        cached_ids(cache, ["lines", files.identity(), place, labels], fitted, write, len(labels or ())),
+        fitted,
+        labels,
+    )
 
 
 def line_ids(
@@ -220,8 +224,8 @@ def _fitted(
     return fitted
 
 
-def _cached(
-    cache: Path, text: list[Any], tokenizer: Tokenizer, write: Callable[["_Writer"], None], labels: int = 0
+def cached_ids(
+    cache: Path, text: list[Any], tokenizer: Tokenizer, write: Callable[["IdWriter"], None], labels: int = 0
 ) -> IdStream:
     """The ids in the cache; made by `write` where they are missing or not whole."""
     folder = cache / "ids" / _key(text, tokenizer.fingerprint())
@@ -260,7 +264,7 @@ def _numbers(path: Path, count: int, dtype: np.dtype[np.integer]) -> NDArray[np.
     return numbers
 
 
-def _make(folder: Path, dtype: np.dtype[np.unsignedinteger], write: Callable[["_Writer"], None], labels: int) -> None:
+def _make(folder: Path, dtype: np.dtype[np.unsignedinteger], write: Callable[["IdWriter"], None], labels: int) -> None:
     """Write the folder aside, then move it into place; whoever comes second finds the first one's work."""
     with writing_to_cache():
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -277,17 +281,17 @@ def _make(folder: Path, dtype: np.dtype[np.unsignedinteger], write: Callable[["_
             shutil.rmtree(aside, ignore_errors=True)
 
 
-def _write(aside: Path, dtype: np.dtype[np.unsignedinteger], write: Callable[["_Writer"], None], labels: int) -> None:
+def _write(aside: Path, dtype: np.dtype[np.unsignedinteger], write: Callable[["IdWriter"], None], labels: int) -> None:
     with ExitStack() as files:
         ids, documents, label_ids = (files.enter_context((aside / name).open("wb")) for name in NAMES)
-        out = _Writer(ids, documents, label_ids, dtype)
+        out = IdWriter(ids, documents, label_ids, dtype)
         write(out)
         out.flush()
     facts = {"documents": out.documents, "length": out.length, "characters": out.characters, "labels": labels}
     (aside / "facts.json").write_text(json.dumps(facts), encoding="utf-8")
 
 
-class _Writer:
+class IdWriter:
     """Ids, the places of their documents and the labels of these, written as they come."""
 
     def __init__(

@@ -1,6 +1,7 @@
 """A long row of ids, on disk or in memory, of which any stretch can be read."""
 
 import mmap
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +75,13 @@ class IdStream:
         if not 0 <= start <= stop <= len(self):
             raise IndexError(f"ids {start} to {stop} of a stream of {len(self)}")
         return self._ids[self._start + start : self._start + stop].astype(np.int64)
+
+    def fingerprint(self) -> str:
+        """What tells one text from another: its length, and a sample of it."""
+        digest = blake2b(str(len(self)).encode(), digest_size=16)
+        for start in range(0, len(self), max(1, len(self) // 64)):
+            digest.update(self.read(start, min(start + 4096, len(self))).tobytes())
+        return digest.hexdigest()
 
     def view(self, start: int, stop: int) -> "IdStream":
         """The stretch from `start` up to `stop` as a stream of its own; nothing is copied.

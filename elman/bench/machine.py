@@ -180,6 +180,7 @@ def facts() -> dict[str, Any]:
     ['cores', 'instruction_set', 'processor', 'system', 'threads', 'versions']
     """
     packages = {name: installed(name) for name in ("torch", "numpy", "jax", "onnx", "onnxruntime", "joeynmt", "flair")}
+    packages["gensim"] = installed("gensim")
     return {
         "processor": processor(),
         "cores": cores(),

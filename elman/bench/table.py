@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from elman.bench import adapting, decoding, layers, prediction, streaming
+from elman.bench import adapting, decoding, layers, prediction, streaming, vectors
 from elman.train.progress import PLAIN_SECONDS
 
 PEAK = "\nThe peak, a large product of PyTorch's: {:.0f} GFLOP/s."
@@ -172,6 +172,25 @@ def show_adapting(report: adapting.Report, console: Console) -> None:
             grid.rows.append([case.name, who, *sizes, f"{speed:,.0f}", "" if ratio is None else f"{ratio:.2f}"])
     title = f"Scoring, a cache of {adapting.SIZE:,} tokens, updates every {adapting.SEGMENT}"
     grid.show(console, f"{title}, {_where(report.facts)}")
+
+
+def show_vectors(report: vectors.Report, console: Console) -> None:
+    """A row for each, means over the seeds, and who could not be asked."""
+    tests = list(report.runs[0].scores)
+    grid = Grid(["who", "words/s", "words/s of a core", *tests])
+    for who in dict.fromkeys(run.who for run in report.runs):
+        speeds = [report.mean(who, lambda run: run.words_per_second)[0]]
+        speeds.append(report.mean(who, lambda run: run.words_per_processor_second)[0])
+        found = [report.mean(who, lambda run, name=name: run.scores[name]) for name in tests]  # type: ignore[misc]
+        shown = [f"{mean:.3f} ± {spread:.3f}" for mean, spread in found]
+        grid.rows.append([who, *(f"{speed:,.0f}" for speed in speeds), *shown])
+    both = [report.ratio(lambda run: run.words_per_second), report.ratio(lambda run: run.words_per_processor_second)]
+    if both[0] is not None:
+        grid.rows.append(["ratio", *map(_times, both), *[""] * len(tests)])
+    seeds = len({run.seed for run in report.runs})
+    title = f"Word vectors: {report.words:,} words, {report.vocabulary:,} of them known, {vectors.EPOCHS} epochs, "
+    grid.show(console, f"{title}{seeds} seed{'s' * (seeds != 1)}, {_where(report.facts)}")
+    _say(console, *report.skipped)
 
 
 def _where(facts: dict[str, object]) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from elman.cli.data import DATA_DIR
+
 app = typer.Typer(help="Speed beside that of peers, and of the machine.", no_args_is_help=True)
 
 QUICK = typer.Option(False, "--quick", help="Fewer rows, less time on each.")
@@ -52,6 +54,14 @@ OTHERS = {
 }
 for name, about in OTHERS.items():
     app.command(name, help=about)(_command(name))
+
+
+@app.command("vectors")
+def bench_vectors(
+    quick: bool = QUICK, threads: int | None = THREADS, data_dir: Path | None = DATA_DIR, json_file: str | None = JSON
+) -> None:
+    """Word vectors that learn, against gensim: words a second, analogies and correlations."""
+    _measure("vectors", json_file, quick=quick, threads=threads, data_dir=data_dir)
 
 
 def _measure(name: str, json_file: str | None, **asked: Any) -> None:

@@ -77,15 +77,6 @@ class TagNetwork(nn.Module):
         paths, _ = self.crf.best_paths(padded, lengths)  # B x T
         return pack_padded_sequence(paths, lengths, batch_first=True).data
 
-    def set_vectors(self, rows: Tensor, vectors: Tensor, *, freeze: bool = False) -> None:
-        """Begin with pre-trained vectors for some rows of the word embedding; with `freeze` they stay so."""
-        assert isinstance(self.words, nn.Embedding)
-        weight = self.words.weight
-        with torch.no_grad():
-            weight[rows] = vectors
-        if freeze:  # the other words, and the unknown one, still learn
-            weight.register_hook(lambda gradient: gradient.index_fill(0, rows, 0.0))  # type: ignore[no-untyped-call]
-
     def _vectors(self, sentences: Inputs) -> Tensor:
         """What the layers read, N x E: features and characters are computed once for each distinct word."""
         places, parts = sentences.tokens.data, []

@@ -18,6 +18,7 @@ from elman.train.recipe import Settings, apply_overrides, parse, read_toml
 
 if TYPE_CHECKING:
     from elman.tasks.classify import TextClassifier
+    from elman.tasks.embed import VectorModel
     from elman.tasks.language import LanguageModel
     from elman.tasks.report import Report
     from elman.tasks.series import Forecaster
@@ -62,6 +63,7 @@ TASKS = Tasks(
         "tag": "tag:Tag",
         "translate": "translate:Translate",
         "series": "series:SeriesTask",
+        "embed": "embed:Embed",
     }
 )
 """Every task by its name."""
@@ -72,9 +74,11 @@ _MODELS = {
     "TagModel": "tag",
     "TextClassifier": "classify",
     "Translator": "translate",
+    "VectorModel": "embed",
 }
 
-__all__ = ["Forecaster", "LanguageModel", "TagModel", "TextClassifier", "Translator", "evaluate", "fit", "load"]
+__all__ = ["Forecaster", "LanguageModel", "TagModel", "TextClassifier", "Translator", "VectorModel"]
+__all__ += ["evaluate", "fit", "load"]
 
 
 def __getattr__(name: str) -> Any:
@@ -178,8 +182,8 @@ def given_start(
         raise UserError(f"{start} holds a language model, no {task.name} model: give it as -s model.start={start}")
     trained = read_config(Path(start), Config, task.name).recipe
     own: dict[str, Any] = {section: trained[section] for section in ("model", "text") if section in trained}
-    # What it began with itself is in it.
-    own["model"] = {key: value for key, value in own.get("model", {}).items() if key not in FOLDERS}
+    gone = (*FOLDERS, "vectors_frozen")  # what it began with itself is in it
+    own["model"] = {key: value for key, value in own.get("model", {}).items() if key not in gone}
     known, told = trained.get("data", {}), read_toml(find_recipe(recipe)).get("data", {}) if recipe is not None else {}
     own["data"] = {key: known[key] for key in task.inherited if key in known and key not in told}
     return apply_overrides(apply_overrides(own, given), {"train.start": str(Path(start).absolute())})
@@ -229,6 +233,10 @@ def load(folder: Path | str, task: Literal["translate"], *, backend: Backend = "
 
 @overload
 def load(folder: Path | str, task: Literal["series"], *, backend: Backend = "auto") -> "Forecaster": ...
+
+
+@overload
+def load(folder: Path | str, task: Literal["embed"], *, backend: Backend = "auto") -> "VectorModel": ...
 
 
 @overload

@@ -35,6 +35,7 @@ from elman.tasks.sections import Cell, EmbeddingSection, Name, OutputSection, Si
 from elman.tasks.stages import TransferSettings, UnlabelledSection
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.tasks.transfer import StartSection, extended, put_under, same_rows
+from elman.tasks.vectors import Embedded, VectorsSection
 from elman.text import Tokenizer, TokenizerSettings, fit_tokenizer
 from elman.text.encoder import TokenEncoder, WordEncoder
 from elman.text.settings import Kind
@@ -97,7 +98,7 @@ class TextSettings(TokenizerSettings):
     lowercase: bool = True
 
 
-class ModelSettings(StartSection, EmbeddingSection, TwoWaySection, OutputSection):
+class ModelSettings(VectorsSection, StartSection, EmbeddingSection, TwoWaySection, OutputSection):
     """The network."""
 
     cell: Cell = "gru"
@@ -314,7 +315,7 @@ class TextClassifier(Model[ClassifierConfig, Encoder, "ClassifierNetwork", "Comp
         from elman.nn.pooling import POOLINGS
 
         settings = config.model
-        embedding = settings.vectors(vocabulary.size)
+        embedding = settings.fresh_embedding(vocabulary.size)
         if isinstance(embedding, nn.Embedding) and settings.embedding_scale != 1:  # which PyTorch has drawn already
             # A rare token keeps most of the vector that it began with: a small one is no noise to the others.
             nn.init.normal_(embedding.weight, std=settings.embedding_scale)
@@ -519,6 +520,10 @@ class Classify(Task[LabelledText, TextClassifier]):
         if recipe.model.characters:
             return WordEncoder.fit(texts, recipe.text, **options)
         return TokenEncoder(fit_tokenizer(recipe.text, texts), **options)
+
+    def embedded(self, vocabulary: Encoder) -> dict[str, Embedded]:
+        known: Any = vocabulary.tokenizer if isinstance(vocabulary, TokenEncoder) else vocabulary.speller.words
+        return {"vectors": Embedded("embedding", known.tokens, known.counts)}
 
     def vocabulary_counts(self, vocabulary: Encoder) -> Iterator[tuple[np.ndarray, str]]:
         yield vocabulary.counts, "training tokens"

@@ -5,16 +5,11 @@ model.generate("ROMEO:", length=100)
 model.score("To be, or not to be")
 """
 
-import atexit
-import json
 import shlex
-import shutil
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, overload
 
@@ -30,11 +25,8 @@ from elman.decode.step_model import StepModel
 from elman.errors import UserError, nearest
 from elman.metrics.metric import Metric
 from elman.metrics.perplexity import Scores, unigram_loss
-from elman.records.memory import read_items
-from elman.records.places import Place, RecordError
 from elman.records.records import Part, Record, RecordFiles
 from elman.records.running_text import TextFiles
-from elman.records.tables import text_of
 from elman.runtime import Engine, LanguageParts
 from elman.runtime.quantise import Arrays
 from elman.runtime.weights import Shapes
@@ -43,9 +35,10 @@ from elman.tasks.memory import built
 from elman.tasks.model import Model, listed
 from elman.tasks.next_tokens import NextOptions, NextToken, next_tokens, next_words, read_prompts, written_next
 from elman.tasks.predict import PredictOptions
-from elman.tasks.reading import Reading
+from elman.tasks.reading import Reading, on_disk
 from elman.tasks.sections import DataSection, EmbeddingSection, ForcingSection, Name, OutputSection, column
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
+from elman.tasks.vectors import Embedded, VectorsSection
 from elman.text import Tokenizer, TokenizerSettings
 from elman.train.recipe import BatchSection, Section, TrainSettings, parse
 
@@ -87,7 +80,7 @@ class DataSettings(DataSection):
         return self
 
 
-class ModelSettings(EmbeddingSection, OutputSection):
+class ModelSettings(VectorsSection, EmbeddingSection, OutputSection):
     """The network, or the n-gram model in its place."""
 
     kind: Literal["recurrent", "window", "ngram"] = "recurrent"
@@ -114,6 +107,8 @@ class ModelSettings(EmbeddingSection, OutputSection):
             raise ValueError("model.tied does not go with the adaptive softmax")
         if self.kind != "recurrent" and self.output == "combined":
             raise ValueError('model.output = combined goes with model.kind = "recurrent" only')
+        if self.vectors and (self.kind == "ngram" or not self.embedding):
+            raise ValueError("model.vectors are for an embedding: n-grams and one-hot input have none")
         if self.kind == "ngram" and self.direction != "forward":
             raise ValueError('model.kind = "ngram" reads forward only')
         if self.kind == "window" and self.learned_state:
@@ -588,7 +583,7 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
         from elman.nn.language import LanguageNetwork
 
         settings, labels = config.model, len(config.labels)
-        embedding: Any = settings.vectors(tokenizer.size)
+        embedding: Any = settings.fresh_embedding(tokenizer.size)
         if settings.tied:  # as the softmax's matrix it has to begin small
             nn.init.uniform_(embedding.weight, -0.1, 0.1)
         label_embedding = nn.Embedding(labels, settings.label_embedding) if labels else None
@@ -714,7 +709,7 @@ class Language(Task[Any, LanguageModel]):
         """
         if vocabulary is None and recipe.train.start is not None:
             vocabulary = Tokenizer.load(Path(recipe.train.start) / "tokenizer.json")
-        files = {split: _on_disk(source, recipe.data) for split, source in sources.items()}
+        files = {split: on_disk(source, recipe.data) for split, source in sources.items()}
         read = self._lines if recipe.data.unit == "line" else self._streams
         return read(recipe, files, vocabulary)
 
@@ -751,9 +746,9 @@ class Language(Task[Any, LanguageModel]):
 
     def read_set(self, model: LanguageModel, recipe: LanguageRecipe, source: Source, name: str, say: Say) -> IdStream:
         if recipe.data.unit == "line":
-            records = _records(recipe.data, _on_disk(source, recipe.data))
+            records = _records(recipe.data, on_disk(source, recipe.data))
             return line_stream_ids(records, model.tokenizer, model.labels or None)[0]
-        return stream_ids(TextFiles(_on_disk(source, recipe.data), recipe.data.encoding), model.tokenizer)[0]
+        return stream_ids(TextFiles(on_disk(source, recipe.data), recipe.data.encoding), model.tokenizer)[0]
 
     # The network
 
@@ -762,6 +757,9 @@ class Language(Task[Any, LanguageModel]):
 
     def vocabulary_counts(self, vocabulary: Tokenizer) -> Iterator[tuple[np.ndarray, str]]:
         yield vocabulary.counts, "training tokens"
+
+    def embedded(self, vocabulary: Tokenizer) -> dict[str, Embedded]:
+        return {"vectors": Embedded("embedding", vocabulary.tokens, vocabulary.counts)}
 
     def examples(self, recipe: LanguageRecipe, data: Data[Any], vocabulary: Tokenizer) -> Any:
         return data.train
@@ -798,7 +796,7 @@ class Language(Task[Any, LanguageModel]):
         """One run of batches for each direction that the model reads in."""
         run.model._prompt_ids(run.recipe.sample.prompt)  # one that cannot be read is told before training
         towers = {"forward": (False,), "backward": (True,), "both": (False, True)}[run.recipe.model.direction]
-        return TowerBatches([self._tower(run, backward) for backward in towers], _fingerprint(run.examples))
+        return TowerBatches([self._tower(run, backward) for backward in towers], run.examples.fingerprint())
 
     def _tower(self, run: Training[Any, LanguageModel], backward: bool) -> StreamBatches | LineBatches:
         batch, ids, reading, seed = run.recipe.batch, run.examples, run.model.reading, run.recipe.train.seed
@@ -961,14 +959,6 @@ class TowerBatches:
             tower.load_state_dict(saved)
 
 
-def _fingerprint(ids: IdStream) -> str:
-    """What tells one text from another: its length, and a sample of it."""
-    digest = blake2b(str(len(ids)).encode(), digest_size=16)
-    for start in range(0, len(ids), max(1, len(ids) // 64)):
-        digest.update(ids.read(start, min(start + 4096, len(ids))).tobytes())
-    return digest.hexdigest()
-
-
 def _counts(ids: IdStream, size: int, block: int = 1 << 20) -> np.ndarray:
     """How often each id stands in a text that may be larger than memory."""
     counts = np.zeros(size, dtype=np.int64)
@@ -990,55 +980,6 @@ def _reading(recipe: LanguageRecipe, tokenizer: Tokenizer, text: IdStream) -> Re
         start_id = int(tokenizer.encode("\n")[-1])
     ends_text = not (unit == "stream" and recipe.text.kind == "words")
     return Reading(unit, start_id, ends_text, recipe.batch.reset_documents)
-
-
-def _texts(source: Source, data: DataSettings) -> list[str]:
-    """The texts of another task's records."""
-    from elman.tasks import TASKS
-
-    assert data.texts_of is not None
-    task = TASKS[data.texts_of]
-    section = task.Recipe.model_fields["data"].annotation
-    told = {
-        key: getattr(data, key) for key in ("corpus", "train", "format", "text_column") if key in section.model_fields
-    }
-    told |= {"encoding": data.encoding} if data.encoding != "utf-8" else {}  # a corpus has its own
-    section = parse(section, {key: value for key, value in told.items() if value}, where="data")
-    return [task.text_of(record) for record in source.read(task.reader(section), lambda line: None)]
-
-
-def _on_disk(source: Source, data: DataSettings) -> Sequence[Path]:
-    """The files of a source; texts in memory are written to one, since text is read several times."""
-    if source.objects is None and data.texts_of is not None:
-        source = Source(objects=_texts(source, data), name=Path(source.paths[0]).stem)
-        data = data.model_copy(update={"text_column": None})
-    if source.objects is None:
-        return source.paths
-    folder = Path(tempfile.mkdtemp(prefix="elman-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    items = read_items(source.objects, source.name)
-    rows = [(where, item if isinstance(item, dict) else _named(where, item)) for where, item in items]
-    if data.unit == "stream":
-        texts = [_text(where, row.get(data.text_column or "text")) for where, row in rows]
-        path, text = folder / f"{source.name}.txt", "".join(text.removesuffix("\n") + "\n" for text in texts)
-    else:
-        for where, row in rows:
-            text_of(where, row.get(data.text_column or "text", ""), data.text_column or "text")  # told of by its place
-        path, text = folder / f"{source.name}.jsonl", "".join(json.dumps(row) + "\n" for _, row in rows)
-    path.write_text(text, encoding=data.encoding)
-    return [path]
-
-
-def _named(where: Place, item: Any) -> dict[str, Any]:
-    if not isinstance(item, str | tuple | list):
-        raise RecordError(where, "is no text: give a str, (text, label), or a mapping with these fields")
-    return {"text": item} if isinstance(item, str) else dict(zip(("text", "label"), item, strict=False))
-
-
-def _text(where: Place, text: Any) -> str:
-    if not isinstance(text, str):
-        raise RecordError(where, f"has a {type(text).__name__} as its text: give it as a str")
-    return text
 
 
 def _held_share(data: DataSettings, characters: int) -> float:

@@ -1,12 +1,22 @@
 """How the files are written that a trained model is scored on: as those that it learned from, unless the user says."""
 
+import atexit
+import json
+import shutil
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from elman.batches.batches import Ids
 from elman.errors import UserError
+from elman.records.memory import read_items
+from elman.records.places import Place, RecordError
+from elman.records.tables import text_of
+from elman.tasks.task import Source
 from elman.train.recipe import Section, Settings, apply_overrides, flatten, parse
 
 R = TypeVar("R", bound=Section)
@@ -49,3 +59,55 @@ class Reading:
     def documents(self, ids: Ids) -> np.ndarray | None:
         """Where nothing before may be looked at any more, or None where the text runs on."""
         return ids.documents if self.unit == "line" or self.reset_documents else None
+
+
+def on_disk(source: Source, data: Any) -> Sequence[Path]:
+    """The files of a source; texts in memory are written to one, since text is read several times.
+
+    So are the texts of the records of another task, where `data.texts_of` says whose.
+    """
+    if source.objects is None and getattr(data, "texts_of", None) is not None:
+        source = Source(objects=_texts(source, data), name=Path(source.paths[0]).stem)
+        data = data.model_copy(update={"text_column": None})
+    if source.objects is None:
+        return source.paths
+    folder = Path(tempfile.mkdtemp(prefix="elman-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    column = getattr(data, "text_column", None) or "text"
+    items = read_items(source.objects, source.name)
+    rows = [(where, item if isinstance(item, dict) else _named(where, item)) for where, item in items]
+    if getattr(data, "unit", "stream") == "stream":
+        texts = [_text(where, row.get(column)) for where, row in rows]
+        path, text = folder / f"{source.name}.txt", "".join(text.removesuffix("\n") + "\n" for text in texts)
+    else:
+        for where, row in rows:
+            text_of(where, row.get(column, ""), column)  # told of by its place
+        path, text = folder / f"{source.name}.jsonl", "".join(json.dumps(row) + "\n" for _, row in rows)
+    path.write_text(text, encoding=data.encoding)
+    return [path]
+
+
+def _texts(source: Source, data: Any) -> list[str]:
+    """The texts of another task's records."""
+    from elman.tasks import TASKS
+
+    task = TASKS[data.texts_of]
+    section = task.Recipe.model_fields["data"].annotation
+    told = {
+        key: getattr(data, key) for key in ("corpus", "train", "format", "text_column") if key in section.model_fields
+    }
+    told |= {"encoding": data.encoding} if data.encoding != "utf-8" else {}  # a corpus has its own
+    section = parse(section, {key: value for key, value in told.items() if value}, where="data")
+    return [task.text_of(record) for record in source.read(task.reader(section), lambda line: None)]
+
+
+def _named(where: Place, item: Any) -> dict[str, Any]:
+    if not isinstance(item, str | tuple | list):
+        raise RecordError(where, "is no text: give a str, (text, label), or a mapping with these fields")
+    return {"text": item} if isinstance(item, str) else dict(zip(("text", "label"), item, strict=False))
+
+
+def _text(where: Place, text: Any) -> str:
+    if not isinstance(text, str):
+        raise RecordError(where, f"has a {type(text).__name__} as its text: give it as a str")
+    return text

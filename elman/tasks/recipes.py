@@ -9,7 +9,7 @@ from elman.corpora.catalogue import locate
 from elman.errors import UserError, nearest
 from elman.records.paths import STANDARD_INPUT, on_disk, standard_input
 from elman.tasks.sections import DataSection
-from elman.tasks.transfer import FOLDERS, followed
+from elman.tasks.transfer import FOLDERS, LANGUAGE_MODELS, followed
 from elman.train.recipe import Section, Settings, apply_overrides, parse, read_toml
 
 R = TypeVar("R", bound=Section)
@@ -51,7 +51,7 @@ def settled(kind: type[R], tables: Mapping[str, Any], settings: Settings, path: 
     whole = lay_over(tables, settings, path)
     # Of a recipe that does not name a language model itself, only what is said over it was said knowing of one.
     named = tables.get("model")
-    knows = isinstance(named, Mapping) and any(named.get(key) for key in FOLDERS)
+    knows = isinstance(named, Mapping) and any(named.get(key) for key in LANGUAGE_MODELS)
     asked = whole if knows else apply_overrides({}, settings)
     return parse(kind, followed(kind, whole, asked), where=str(path or "the settings"))
 
@@ -114,15 +114,15 @@ def _data(tables: Mapping[str, Any]) -> Mapping[str, Any]:
 def without_files(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """A recipe without the names of files and folders, which mean nothing on another machine.
 
-    >>> without_files({"data": {"train": ["/home/me/a.txt"], "unit": "line"}, "text": {"vectors": "/home/me/v.txt"}})
-    {'data': {'unit': 'line'}, 'text': {'vectors': 'v.txt'}}
+    >>> without_files({"data": {"train": ["/home/me/a.txt"], "unit": "line"}, "model": {"vectors": "/home/me/v.txt"}})
+    {'data': {'unit': 'line'}, 'model': {'vectors': 'v.txt'}}
     """
     kept = {key: dict(value) if isinstance(value, Mapping) else value for key, value in recipe.items()}
     data, text, model = kept.get("data"), kept.get("text"), kept.get("model")
     if isinstance(data, dict):
         kept["data"] = {key: value for key, value in data.items() if key not in ("train", "dev", "test", "unlabelled")}
     # That there was one is part of what the model is.
-    named = [(text, "vectors"), (text, "same_as"), (kept.get("train"), "start"), *((model, key) for key in FOLDERS)]
+    named = [(text, "same_as"), (kept.get("train"), "start"), *((model, key) for key in FOLDERS)]
     for section, key in named:
         if isinstance(section, dict) and isinstance(section.get(key), str):
             section[key] = Path(section[key]).name

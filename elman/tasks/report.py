@@ -65,7 +65,7 @@ class Report(dict[str, Any]):
     def systems(self, name: str) -> dict[str, Scores]:
         """Who was scored on a set, and what each scored: the model, as it adapts, then the baselines, best first."""
         metric = first_of(self.task.headlines, self[name])
-        baselines = {who: scores[name] for who, scores in self.get("baselines", {}).items() if name in scores}
+        baselines = {who: scores[name] for who, scores in self.get("baselines", {}).items() if scores.get(name)}
         ordered = sorted(baselines, key=lambda who: metric.worse(metric.of(baselines[who]) or 0.0))
         adapted = {who: scores[name] for who, scores in self.get("adapted", {}).items()}
         return {MODEL: self[name], **adapted, **{who: baselines[who] for who in ordered}}

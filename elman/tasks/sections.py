@@ -186,7 +186,7 @@ class EmbeddingSection(Section):
                 )
         return self
 
-    def vectors(self, size: int) -> "Embedding | OneHot":
+    def fresh_embedding(self, size: int) -> "Embedding | OneHot":
         """Fresh vectors of `size` tokens, of an embedding or one-hot."""
         from elman.nn.embedding import make_embedding
 

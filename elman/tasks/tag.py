@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -42,13 +42,14 @@ from elman.tasks.stages import TransferSettings, UnlabelledSection
 from elman.tasks.strings import StringModel, StringStates, fill_strings, string_models
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.tasks.transfer import StartSection, put_under, word_rows
+from elman.tasks.vectors import Embedded, VectorsSection, word_vectors
 from elman.text import Tokenizer
 from elman.text.encoder import spelled, words
 from elman.text.spans import OUTSIDE, Scheme, Span, convert, detect_scheme, read_spans, repair, split_tag, write_tags
 from elman.text.spelling import Speller
 from elman.text.strings import StringReader
 from elman.text.tagging import Tagging, cut, join
-from elman.text.vectors import WordVectors, read_vectors
+from elman.text.vectors import WordVectors
 from elman.train.recipe import Section, TrainSettings
 
 if TYPE_CHECKING:
@@ -90,8 +91,7 @@ class TextSettings(Section):
     suffixes: tuple[int, ...] = Field((1, 2, 3, 4), description="lengths of the endings looked at")
     affix_count: int = Field(3, ge=1, description="a beginning or ending seen less often is unknown")
     longest: int = Field(32, ge=2, description="characters of a word at most: its first and its last")
-    vectors: str | None = Field(None, description="a file of pre-trained word vectors, word2vec or GloVe text")
-    vector_words: int = Field(200_000, ge=0, description="words of that file that are known beside those of train")
+    vector_words: int = Field(200_000, ge=0, description="words of model.vectors that are known beside those of train")
 
     @field_validator("prefixes", "suffixes")
     @classmethod
@@ -101,14 +101,14 @@ class TextSettings(Section):
         return value
 
 
-class ModelSettings(StartSection, EmbeddingSection, TwoWaySection):
+class ModelSettings(VectorsSection, StartSection, EmbeddingSection, TwoWaySection):
     """The network: word vectors, recurrent layers that read both ways, softmax or CRF."""
 
+    takes_their_size: ClassVar[bool] = True
     layers: int = Field(2, ge=1, le=64)
     hidden: int = Field(200, ge=1, description="in each direction")
-    embedding: int = Field(100, ge=0, description="of words; 0 leaves them out; with text.vectors it is their size")
+    embedding: int = Field(100, ge=0, description="of words; 0 leaves them out; with model.vectors it is their size")
     one_hot: bool = Field(False, description="words are one-hot vectors, with model.embedding = 0")
-    freeze_vectors: bool = Field(False, description="pre-trained vectors stay as they are")
     character_embedding: int = Field(32, ge=1)
     character_hidden: int = Field(50, ge=0, description="of the character RNN, in each direction; 0 leaves it out")
     character_cell: Literal["rnn", "elman", "lstm", "gru"] = "lstm"
@@ -147,6 +147,15 @@ class ModelSettings(StartSection, EmbeddingSection, TwoWaySection):
     @classmethod
     def made(cls, table: Mapping[str, Any]) -> dict[str, Any]:
         return {}  # it is one of characters, which stands beside the words
+
+    @model_validator(mode="before")
+    @classmethod
+    def _older_names(cls, value: Any) -> Any:
+        """Folders of before have `freeze_vectors`, and the name of the vectors elsewhere."""
+        if not isinstance(value, Mapping) or "freeze_vectors" not in value:
+            return value
+        kept = {key: one for key, one in value.items() if key != "freeze_vectors"}
+        return kept | ({"vectors_frozen": value["freeze_vectors"]} if kept.get("vectors") else {})
 
     @model_validator(mode="after")
     def _sees_something(self) -> "ModelSettings":
@@ -187,18 +196,24 @@ class TagRecipe(Section):
     report: ReportSettings = ReportSettings()
     transfer: TransferSettings = TransferSettings()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _older_names(cls, value: Any) -> Any:
+        """What is `model.vectors` now was `text.vectors`."""
+        if not isinstance(value, Mapping):
+            return value
+        text, model = value.get("text"), value.get("model", {})
+        if isinstance(text, Mapping) and "vectors" in text and isinstance(model, Mapping):
+            model = dict(model) | ({"vectors": text["vectors"]} if text["vectors"] is not None else {})
+            value = {**value, "text": {key: one for key, one in text.items() if key != "vectors"}, "model": model}
+        if isinstance(model, Mapping) and model.get("freeze_vectors") and not model.get("vectors"):
+            raise ValueError("model.vectors_frozen needs model.vectors, a folder or a file to take them from")
+        return value
+
     @model_validator(mode="after")
     def _vectors_stay(self) -> "TagRecipe":
-        if self.model.freeze_vectors and self.text.vectors is None:
-            raise ValueError("model.freeze_vectors needs text.vectors, a file to take them from")
-        if self.model.start is not None and self.text.vectors is not None:
-            raise ValueError("model.start has vectors of its own: leave text.vectors out")
-        if self.model.freeze_vectors and self.train.weight_decay:
-            raise ValueError("train.weight_decay would change frozen vectors: leave it out, or model.freeze_vectors")
-        if self.model.freeze_vectors and self.model.sparse:
-            raise ValueError("model.sparse does not go with model.freeze_vectors: leave one of them out")
-        if self.model.one_hot and self.text.vectors is not None:
-            raise ValueError("text.vectors are for an embedding, and model.one_hot has none: leave one of them out")
+        if self.model.vectors_frozen and self.train.weight_decay:
+            raise ValueError("train.weight_decay would change frozen vectors: leave it out, or model.vectors_frozen")
         return self
 
 
@@ -479,7 +494,7 @@ class TagModel(Model[TaggerConfig, Speller, "TagNetwork", "CompiledTagger"]):
         from elman.nn.tagger import TagNetwork
 
         settings, vocabulary = config.model, speller.words
-        embedding = settings.vectors(vocabulary.size) if settings.embedding or settings.one_hot else None
+        embedding = settings.fresh_embedding(vocabulary.size) if settings.embedding or settings.one_hot else None
         unknown, counts = vocabulary.unk_id, torch.from_numpy(vocabulary.counts)
         dropout = WordDropout(unknown, 0.0)
         if settings.word_dropout:
@@ -688,7 +703,7 @@ class Tag(Task[Sentence, TagModel]):
     # The network
 
     def fit_vocabulary(self, recipe: TagRecipe, data: Data[Sentence]) -> Speller:
-        text, vectors = recipe.text, _vectors(recipe.text, data)
+        text, vectors = recipe.text, _vectors(recipe, data)
         extra = () if vectors is None else vectors.words
         if (language := data.starts.get("start")) is not None:
             extra = language.tokenizer.tokens[len(language.tokenizer.settings.special_tokens) :]
@@ -706,6 +721,9 @@ class Tag(Task[Sentence, TagModel]):
             longest=text.longest,
         )
 
+    def embedded(self, vocabulary: Speller) -> dict[str, Embedded]:
+        return {"vectors": Embedded("words", vocabulary.words.tokens, vocabulary.words.counts)}
+
     def vocabulary_counts(self, vocabulary: Speller) -> Iterator[tuple[np.ndarray, str]]:
         yield vocabulary.words.counts, "training words"
 
@@ -716,12 +734,7 @@ class Tag(Task[Sentence, TagModel]):
         return [len(sentence.tokens) for sentence in examples]
 
     def make(self, recipe: TagRecipe, data: Data[Sentence], vocabulary: Speller, examples: Any) -> TagModel:
-        import torch
-
-        vectors, scheme = _vectors(recipe.text, data), data.facts["scheme"]
-        if vectors is not None:  # the word embedding has their size
-            model = recipe.model.model_copy(update={"embedding": vectors.matrix.shape[1]})
-            recipe = recipe.model_copy(update={"model": model})
+        scheme = data.facts["scheme"]
         tags = [sentence.tags for sentence in data.train]
         names = tag_names(tags, scheme, recipe.model.scheme)
         strings = data.starts.get("strings", {})
@@ -729,9 +742,6 @@ class Tag(Task[Sentence, TagModel]):
         config = TaggerConfig.new("tag", recipe, model=recipe.model, **parts)
         network = built(lambda: TagModel.build(config, vocabulary), recipe.model)
         self.begin_with(data.starts, network, vocabulary)
-        if vectors is not None:
-            rows = torch.from_numpy(vocabulary.words.encode(vectors.words))
-            network.set_vectors(rows, torch.from_numpy(vectors.matrix), freeze=recipe.model.freeze_vectors)
         tagger = TagModel(config, vocabulary, network)
         tagger.lexicon = MostFrequentTag.fit([sentence.tokens for sentence in data.train], tags)
         return tagger
@@ -877,13 +887,17 @@ def tag_names(tags: Sequence[Sequence[str]], scheme: Scheme | None, learned: Sch
     return sorted({tag for row in tags for tag in (row if scheme is None else convert(row, learned))})
 
 
-def _vectors(text: TextSettings, data: Data[Sentence]) -> WordVectors | None:
-    """Pre-trained vectors, where the recipe names a file of them; read once."""
-    if text.vectors is None:
+def _vectors(recipe: TagRecipe, data: Data[Sentence]) -> WordVectors | None:
+    """Word vectors, where the recipe names some; read once."""
+    text, path = recipe.text, recipe.model.vectors
+    if path is None:
         return None
     if "vectors" not in data.facts:
         seen = {token.lower() if text.lowercase else token for sentence in data.train for token in sentence.tokens}
-        vectors = read_vectors(text.vectors, first=text.vector_words, wanted=seen, lowercase=text.lowercase)
+        try:
+            vectors = word_vectors(path, first=text.vector_words, wanted=seen, lowercase=text.lowercase)
+        except UserError as error:
+            raise UserError(f"model.vectors: {error}") from None
         data.facts["vectors"] = vectors
     return data.facts["vectors"]  # type: ignore[no-any-return]
 

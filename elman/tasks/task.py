@@ -26,6 +26,7 @@ from elman.train.recipe import Section
 
 if TYPE_CHECKING:
     from elman.tasks.report import Report
+    from elman.tasks.vectors import Embedded
     from elman.train.progress import Reporter
     from elman.train.task import Batches, Loss
 
@@ -94,7 +95,7 @@ class Training(Generic[R, M]):
 
     def __init__(self, task: "Task[R, M]", recipe: Any, data: Any, model: M, examples: Any) -> None:
         self.task, self.recipe, self.data, self.model, self.examples = task, recipe, data, model, examples
-        self.unit, self.nats = task.unit, task.nats
+        self.unit, self.nats, self.learns_alone = task.unit, task.nats, task.learns_alone
         self.current: Any = None
         """The training batches, once they are asked for."""
         self.kept: dict[str, Any] = {}
@@ -119,6 +120,10 @@ class Training(Generic[R, M]):
     def loss(self, batch: Any, state: Any) -> "Loss":
         """The loss of one batch."""
         return self.task.loss(self, batch, state)
+
+    def update(self, batch: Any, rate: float) -> "Loss":
+        """Learn from one batch without PyTorch's help."""
+        return self.task.update(self, batch, rate)
 
     def evaluate(self) -> dict[str, float]:
         """Scores on the held-out part."""
@@ -152,6 +157,7 @@ class Task(Generic[R, M]):
     headlines            what runs are compared by: the first of them that the scores have
     example              a line of Python for its cards
     inherited = ()       keys of `data` that a run which starts from a trained model has from it, as it has its network
+    learns_alone = False whether `update` learns from a batch, by a kernel, in place of `loss` and an optimizer
     """
 
     name: ClassVar[str]
@@ -169,6 +175,7 @@ class Task(Generic[R, M]):
     headlines: ClassVar[tuple[Metric, ...]]
     example: ClassVar[str] = 'model.predict("a text")'
     inherited: ClassVar[tuple[str, ...]] = ()
+    learns_alone: ClassVar[bool] = False
 
     # Records
 
@@ -228,6 +235,10 @@ class Task(Generic[R, M]):
     def vocabulary_counts(self, vocabulary: Any) -> Iterator[tuple[np.ndarray, str]]:
         """How often each of its tokens stood in training, and what they are: rare ones should not be most of it."""
         return iter(())
+
+    def embedded(self, vocabulary: Any) -> "Mapping[str, Embedded]":
+        """The embeddings that may begin with word vectors, by the key of `model` that names these."""
+        return {}
 
     def amount(self, recipe: Any, data: Data[R], examples: Any) -> float | None:
         """The size of the training data in what a batch is counted in; None where there are no batches."""
@@ -301,6 +312,10 @@ class Task(Generic[R, M]):
 
     def loss(self, run: Training[R, M], batch: Any, state: Any) -> "Loss":
         """The mean loss of a batch, given the state that the batch before it left."""
+        raise NotImplementedError
+
+    def update(self, run: Training[R, M], batch: Any, rate: float) -> "Loss":
+        """Learn from a batch at a learning rate, where a task `learns_alone`; the loss, before that."""
         raise NotImplementedError
 
     def watch(self, run: Training[R, M]) -> dict[str, float]:

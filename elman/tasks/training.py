@@ -20,6 +20,7 @@ from elman.tasks.run import open_folder, prepare_folder, run_folder, saved_recip
 from elman.tasks.stages import gains, run_stages
 from elman.tasks.task import Data, Say, Source, Task, Training
 from elman.tasks.transfer import language_models
+from elman.tasks.vectors import begin_with, find_vectors, refuse_other_vectors
 from elman.text.vocabulary import warn_unknown_tokens
 from elman.train.length import with_chosen_length
 from elman.train.progress import Reporter
@@ -152,6 +153,7 @@ def begin(
             raise UserError(f"train.start: {error}") from None
     if start is not None:
         task.check_start(start, data)
+        refuse_other_vectors(recipe, start)
         vocabulary = start.vocabulary
     elif not data.starts:
         data.starts |= language_models(recipe.model, say)
@@ -161,9 +163,12 @@ def begin(
     examples = task.examples(recipe, data, vocabulary)
     if (amount := task.amount(recipe, data, examples)) is not None:
         recipe = with_chosen_length(recipe, amount, say, smaller_helps=task.smaller_batches_help(recipe))
+    recipe, vectors = find_vectors(task, recipe, data, vocabulary) if start is None else (recipe, {})
     seed_everything(recipe.train.seed)
     model = task.make(recipe, data, vocabulary, examples) if start is None else task.go_on_from(start, recipe)
-    return Training(task, recipe, data, model, examples)
+    run = Training(task, recipe, data, model, examples)
+    begin_with(run, vectors, say)
+    return run
 
 
 def _threads() -> int:

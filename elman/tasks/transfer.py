@@ -33,8 +33,10 @@ OWN = ("initialise", "forget_bias", "dropout", "weight_dropout")
 """What a task says of its layers itself, whatever language model it begins with."""
 LAYERS = tuple(key for key in LayersSection.model_fields if key not in OWN)
 """The keys that make layers what they are."""
-FOLDERS = ("start", "decoder_start", "strings")
+LANGUAGE_MODELS = ("start", "decoder_start", "strings")
 """The keys of `model` that name folders of language models."""
+FOLDERS = (*LANGUAGE_MODELS, "vectors", "target_vectors")
+"""The keys of `model` that name folders, or files of vectors."""
 S = TypeVar("S", bound=Section)
 READS = {"forward": "reads forwards", "backward": "reads backwards", "both": "reads both ways"}
 
@@ -137,7 +139,7 @@ def followed(kind: type[Any], tables: Mapping[str, Any], asked: Mapping[str, Any
     own = {key: _absolute(named[key]) for key in FOLDERS if key in section.model_fields and named.get(key)}
     result = {**tables, "model": {**named, **own}}
     if _table(tables, "data").get("unlabelled"):  # for which a language model is made, if none is named
-        made = {} if any(key in own for key in FOLDERS) else section.made(result["model"])
+        made = {} if any(key in own for key in LANGUAGE_MODELS) else section.made(result["model"])
         _check_asked("model", made, asked, "of the unlabelled texts")
         result["model"] = {**result["model"], **made}
     sources: dict[str, str] = {}

@@ -46,6 +46,7 @@ from elman.tasks.sections import (
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.tasks.transfer import StartSection, extended, put_under, same_rows
 from elman.tasks.translation import Alternative, Translation, joined, replace_unknown
+from elman.tasks.vectors import Embedded, VectorsSection
 from elman.text import Tokenizer, TokenizerSettings
 from elman.text.profile import SourceProfile
 from elman.text.settings import Kind
@@ -122,7 +123,7 @@ class TextSettings(TokenizerSettings):
         return TokenizerSettings.model_validate(plain)
 
 
-class ModelSettings(StartSection, EmbeddingSection, TwoWaySection):
+class ModelSettings(VectorsSection, StartSection, EmbeddingSection, TwoWaySection):
     """The network: an encoder that reads both ways, a decoder that attends to what was read."""
 
     layers: int = Field(1, ge=1, le=64, description="of the encoder")
@@ -134,6 +135,10 @@ class ModelSettings(StartSection, EmbeddingSection, TwoWaySection):
     bidirectional: bool = Field(True, description="the encoder reads both ways")
     reverse_source: bool = Field(False, description="the source is read from its end (Sutskever et al. 2014)")
     embedding: int = Field(256, ge=0, description="size of a token's vector; 0 is one-hot input")
+    vectors: str | None = Field(
+        None, description="word vectors that the source begins with: a model's folder, or a file"
+    )
+    target_vectors: str | None = Field(None, description="word vectors that the target begins with")
     tied: Literal["none", "target", "all"] = Field(
         "target", description="the softmax is the target embedding; all: and that is the source's too"
     )
@@ -224,6 +229,8 @@ class ModelSettings(StartSection, EmbeddingSection, TwoWaySection):
             raise ValueError(
                 "model.decoder_start with dense connections needs a decoder that is fed nothing: take luong"
             )
+        if self.target_vectors and self.tied == "all":
+            raise ValueError("model.tied = all makes one matrix of both embeddings: model.vectors are for both")
         return self
 
     @property
@@ -691,8 +698,8 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         from elman.nn.translation import Bridge, TranslationNetwork
 
         settings = config.model
-        target = settings.vectors(sides.target.size)
-        source = target if settings.tied == "all" else settings.vectors(sides.source.size)
+        target = settings.fresh_embedding(sides.target.size)
+        source = target if settings.tied == "all" else settings.fresh_embedding(sides.source.size)
         for embedding in dict.fromkeys((source, target)):  # in this order, or a seed would not give the same network
             if isinstance(embedding, nn.Embedding):
                 nn.init.normal_(embedding.weight, std=settings.embedding**-0.5)  # tied, it makes logits of about one
@@ -988,6 +995,10 @@ class Translate(Task[Pair, Translator]):
         ):
             if (language := starts.get(key)) is not None:
                 put_under(language, embedding, body, same_rows(language, embedding.num_embeddings))
+
+    def embedded(self, vocabulary: Sides) -> dict[str, Embedded]:
+        sides = {"vectors": ("source", vocabulary.source), "target_vectors": ("target", vocabulary.target)}
+        return {key: Embedded(name, side.tokens, side.counts) for key, (name, side) in sides.items()}
 
     def vocabulary_counts(self, vocabulary: Sides) -> Iterator[tuple[np.ndarray, str]]:
         yield vocabulary.source.counts, "source tokens"

@@ -1,87 +1,151 @@
-"""Pre-trained word vectors in the text formats of word2vec and GloVe: a word and its numbers a line.
+"""Words with a vector each, and what can be asked of them: neighbours, analogies, the odd one out. NumPy only."""
 
-word2vec's files begin with a line of two numbers, how many words and how many dimensions; GloVe's do not.
-"""
-
-from collections.abc import Collection, Iterator
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from elman.errors import UserError
-from elman.files import reading
+from elman.errors import UserError, close
+
+Floats = NDArray[np.float32]
+Method = Literal["add", "mul"]
+SHOWN = 60  # characters of a word that has no vector
+SPELLED = 50_000  # words that a misspelt one is compared with: to look through more takes seconds
 
 
-class WordVectors(NamedTuple):
-    """Words and a row of numbers for each."""
+class Neighbour(NamedTuple):
+    """A word, and how near it is: the cosine, or what the method of an analogy gives."""
 
-    words: list[str]
-    matrix: NDArray[np.float32]
+    word: str
+    score: float
 
 
-def read_vectors(
-    path: Path | str, *, first: int | None = None, wanted: Collection[str] = (), lowercase: bool = False
-) -> WordVectors:
-    """The vectors of the first so many words of a file (all where `first` is None), and of the `wanted` ones.
+@dataclass(frozen=True)
+class WordVectors:
+    """Words and a row of numbers for each.
 
-    Files begin with the frequent words, so `first` is a way to keep memory small. With `lowercase`, words are taken
-    in small letters, and of several spellings the first counts.
-
-    >>> import tempfile
-    >>> place = Path(tempfile.mkdtemp()) / "vectors.txt"
-    >>> _ = place.write_text("3 2\\nthe 0.5 1\\ncat -1 2\\nThe 0 0\\n")
-    >>> read_vectors(place, first=1, wanted={"cat"}).words
-    ['the', 'cat']
-    >>> read_vectors(place, lowercase=True).matrix.tolist()
-    [[0.5, 1.0], [-1.0, 2.0]]
+    >>> matrix = np.array([[1, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]], np.float32)
+    >>> vectors = WordVectors(["cat", "dog", "car", "bus"], matrix)
+    >>> vectors.nearest("cat", 1)
+    [Neighbour(word='dog', score=0.9938837289810181)]
+    >>> vectors.odd_one_out(["cat", "dog", "car"])
+    'car'
     """
-    path = Path(path)
-    rows: dict[str, NDArray[np.float32]] = {}
-    size = taken = 0
-    for number, line in _lines(path):
-        word, _, rest = line.partition(" ")
-        size = size or len(rest.split())
-        taken += 1
-        if lowercase:
-            word = word.lower()
-        if first is not None and taken > first and word not in wanted:
-            continue
-        found, vector = _parse(path, number, line, size)
-        rows.setdefault(found.lower() if lowercase else found, vector)
-    if not rows:
-        raise UserError(f"{path} has none of the words that are looked for: give a file of word vectors as text")
-    return WordVectors(list(rows), np.stack(list(rows.values())))
+
+    words: Sequence[str]
+    matrix: Floats
+    """N x E."""
+    unseen: Callable[[str], Floats | None] | None = None
+    """The vector of a word that is not among them, where it can be made of the word's parts."""
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: str) -> bool:
+        return word in self.index
+
+    @property
+    def size(self) -> int:
+        """E, the dimensions."""
+        return int(self.matrix.shape[1])
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """The row of each word."""
+        return {word: row for row, word in enumerate(self.words)}
+
+    @cached_property
+    def folded(self) -> dict[str, int]:
+        """The row of each word whatever its case: of several spellings the first, which is the most frequent."""
+        found: dict[str, int] = {}
+        for row, word in enumerate(self.words):
+            found.setdefault(word.casefold(), row)
+        return found
+
+    @cached_property
+    def unit(self) -> Floats:
+        """The vectors made as long as one."""
+        lengths = np.maximum(np.linalg.norm(self.matrix, axis=1, keepdims=True), 1e-12)
+        return np.asarray(self.matrix / lengths, np.float32)
+
+    def vector(self, word: str) -> Floats:
+        """The vector of a word; a UserError names the nearest spelling where there is none."""
+        if not isinstance(word, str):
+            raise UserError(f"a word is a str, not a {type(word).__name__}")
+        row = self.index.get(word)
+        if row is not None:
+            return np.asarray(self.matrix[row])
+        made = None if self.unseen is None else self.unseen(word)
+        if made is None:
+            near = self._other_case(word) or close(word[:SHOWN], self.words[:SPELLED])
+            shown = word if len(word) <= SHOWN else word[:SHOWN] + " ..."
+            raise UserError(f"{shown!r} has no vector{f': did you mean {near!r}?' if near else ': give another word'}")
+        return made
+
+    def _other_case(self, word: str) -> str | None:
+        row = self.folded.get(word.casefold())
+        return None if row is None else self.words[row]
+
+    def similarity(self, one: str, other: str) -> float:
+        """The cosine of two words."""
+        return float(_unit(self.vector(one)) @ _unit(self.vector(other)))
+
+    def nearest(self, word: str | Floats, count: int = 10) -> list[Neighbour]:
+        """The words with the largest cosine to a word, or to a vector; the word itself is not among them."""
+        target = _unit(self.vector(word) if isinstance(word, str) else np.asarray(word, np.float32))
+        if target.shape != (self.size,):
+            raise UserError(f"the vectors have {self.size} dimensions, and this one has {target.shape}")
+        return self._best(self.unit @ target, [word] if isinstance(word, str) else [], count)
+
+    def analogy(
+        self, positive: Sequence[str], negative: Sequence[str] = (), count: int = 10, method: Method = "add"
+    ) -> list[Neighbour]:
+        """What is near the positive words and far from the negative ones: king + woman - man.
+
+        "add" is 3CosAdd (Mikolov, Yih, Zweig 2013): the cosine to the sum of all, each as long as one. "mul" is
+        3CosMul (Levy, Goldberg 2014): the product of the cosines, from 0 to 1, to the positive words by that to the
+        negative ones, where one large difference does not outweigh the others.
+        """
+        if method not in get_args(Method):
+            raise UserError(f"the method of an analogy is add or mul, not {method!r}")
+        plus, minus = ([_unit(self.vector(word)) for word in words] for words in (positive, negative))
+        if not plus and not minus:
+            raise UserError("there is nothing to look for: give at least one word")
+        if method == "add":
+            target = sum(plus, np.zeros(self.size, np.float32)) - sum(minus, np.zeros(self.size, np.float32))
+            scores = self.unit @ _unit(target)
+        else:
+            scores = np.ones(len(self), np.float32)
+            for vector in plus:
+                scores *= (1 + self.unit @ vector) / 2
+            for vector in minus:
+                scores /= (1 + self.unit @ vector) / 2 + 1e-6
+        return self._best(scores, [*positive, *negative], count)
+
+    def odd_one_out(self, words: Sequence[str]) -> str:
+        """The word that is least like the mean of all."""
+        return words[self.odd_one_out_place(words)]
+
+    def odd_one_out_place(self, words: Sequence[str]) -> int:
+        """Its place among the words."""
+        if len(words) < 3:
+            raise UserError("to find the odd one out, give three words or more")
+        rows = np.stack([_unit(self.vector(word)) for word in words])
+        return int((rows @ _unit(rows.mean(axis=0))).argmin())
+
+    def _best(self, scores: Floats, without: Iterable[str], count: int) -> list[Neighbour]:
+        if count < 1:
+            raise UserError(f"the number of words should be at least 1, not {count}")
+        scores = scores.copy()
+        scores[[self.index[word] for word in without if word in self.index]] = -np.inf
+        count = min(count, int(np.isfinite(scores).sum()))
+        rows = np.argpartition(-scores, count - 1)[:count] if 0 < count < len(scores) else np.arange(len(scores))
+        rows = rows[np.lexsort((rows, -scores[rows]))][:count]
+        return [Neighbour(self.words[row], float(scores[row])) for row in rows.tolist()]
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines that hold a word, with their numbers."""
-    try:
-        with (
-            reading(path, missing=f"no word vectors at {path}: name a file with text.vectors"),
-            path.open(encoding="utf-8", errors="replace", newline="\n") as file,
-        ):
-            for number, raw in enumerate(file, 1):
-                line = raw.rstrip(" \r\n")
-                if line and not (number == 1 and _is_heading(line)):
-                    yield number, line
-    except ValueError as error:  # a name with a NUL in it
-        raise UserError(f"cannot read the word vectors {str(path)!r}: {error}; name a file with text.vectors") from None
-
-
-def _is_heading(line: str) -> bool:
-    parts = line.split()
-    return len(parts) == 2 and all(part.isdecimal() for part in parts)
-
-
-def _parse(path: Path, number: int, line: str, size: int) -> tuple[str, NDArray[np.float32]]:
-    """The word, which may hold blanks, and its vector."""
-    word, *numbers = line.rsplit(" ", size)
-    try:
-        vector = np.array(numbers, dtype=np.float32)
-    except ValueError:
-        vector = np.zeros(0, np.float32)
-    if not size or len(vector) != size or not np.isfinite(vector).all():
-        raise UserError(f"{path}:{number} is not a word with {size or 'some'} numbers behind it: mend or remove it")
-    return word, vector
+def _unit(vector: Floats) -> Floats:
+    return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12), np.float32)

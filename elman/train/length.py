@@ -9,7 +9,7 @@ What the user says always holds, and the other is chosen to go with it.
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from elman.train.recipe import EPOCHS, BatchSection, Section, TrainSettings
 
@@ -99,4 +99,8 @@ def with_length_of(recipe: R, old: R) -> R:
         if getattr(part, key) is None:
             filled = part.model_copy(update={key: getattr(getattr(old, section), key)})
             recipe = recipe.model_copy(update={section: filled})
+    model: Any = getattr(recipe, "model", None)
+    if getattr(model, "vectors", None) and "embedding" not in model.model_fields_set:  # whose size was found in a file
+        found = model.model_copy(update={"embedding": old.model.embedding})  # type: ignore[attr-defined]
+        recipe = recipe.model_copy(update={"model": found})
     return recipe

@@ -113,10 +113,13 @@ class Trainer:
             if self._stop_signal:
                 raise Interrupted(f"stopped at step {self.step}, {self.fraction:.0%} of the run; everything is saved")
 
-    def _update(self) -> tuple[float, float]:
-        """One step of the optimizer; returns the learning rate and the gradient's norm."""
+    def _update(self) -> tuple[float, float | None]:
+        """One step of the optimizer; returns the learning rate and the gradient's norm, where that is known."""
         self.task.network.train()
         rate = learning_rate(self.settings, self.step, self.fraction, self.plateaus)
+        if getattr(self.task, "learns_alone", False):
+            self._own_update(rate)
+            return rate, None
         set_rate(self.optimizer, rate)
         self.unfreezing.at(self.batches.progress)
         self.optimizer.zero_grad(set_to_none=True)
@@ -141,6 +144,16 @@ class Trainer:
         self.step += 1
         return rate, norm
 
+    def _own_update(self, rate: float) -> None:
+        """A batch from which a kernel learns as it reads: there is no gradient to be seen."""
+        batch = next(self.batches)
+        loss = self.task.update(batch, rate)
+        value = loss.mean.item()
+        self._refuse_diverged(value, "loss", f"batch {batch}", step=self.step + 1)
+        self._recent.append((value, loss.tokens))
+        self.tokens += loss.tokens
+        self.step += 1
+
     def _refuse_diverged(self, value: float, what: str, where: str, *, step: int, most: float = math.inf) -> None:
         """Stop at a `step` where a number is none, or is `most` and more."""
         if not abs(value) < most:
@@ -160,10 +173,11 @@ class Trainer:
         left = self.seconds * (1 - self.fraction) / max(self.fraction, 1e-9)
         self.reporter.step(self.step, self.fraction, self._recent_loss(), speed, left)
 
-    def _log_step(self, log: RunLog, rate: float, norm: float) -> None:
+    def _log_step(self, log: RunLog, rate: float, norm: float | None) -> None:
         loss, epoch = self._recent_loss(), self.batches.progress
         self._recent.clear()
-        log.add("train", self.step, loss=loss, lr=rate, grad_norm=norm, epoch=epoch, seconds=self.seconds)
+        known = {} if norm is None else {"grad_norm": norm}
+        log.add("train", self.step, loss=loss, lr=rate, **known, epoch=epoch, seconds=self.seconds)
 
     def _evaluation_due(self, epoch: int) -> bool:
         if self.fraction >= 1.0:

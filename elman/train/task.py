@@ -53,6 +53,9 @@ class Task(Protocol):
     def loss(self, batch: Any, state: Any) -> Loss:
         """The loss of one batch, given the state that the batch before it left."""
 
+    def update(self, batch: Any, rate: float) -> Loss:
+        """Of a task that has `learns_alone`: learn from one batch at a learning rate; its loss before that."""
+
     def evaluate(self) -> dict[str, float]:
         """Scores on the held-out part, `loss` among them. The model with the lowest `error` is kept, or, where a task
         has none, the one with the lowest loss: a network that grows too sure of itself may still make fewer mistakes.

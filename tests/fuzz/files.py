@@ -285,6 +285,7 @@ def _formats(task: str) -> dict[str, dict[str, str]]:
         "tag": {"conll": COLUMNS, "conllu": UNIVERSAL, "jsonl": LINES},
         "translate": {"tsv": PAIRS, "jsonl": LINES, "csv": TABLES},
         "series": {"csv": NO_SERIES | SERIES, "jsonl": LINES | NO_NUMBERS | NUMBERS},
+        "embed": {},  # which takes every file for running text
     }.get(task, {"csv": TABLES, "jsonl": LINES})
 
 

@@ -105,7 +105,8 @@ def _use(place: Place, model: str, folder: str) -> Command:
     """One of the commands that read such a folder."""
     world, task, chance = place.world, TASK_OF[model], place.chance
     pairs = place.write("few.tsv", "ab\tba\ncd\tdc\n")
-    ways = [["evaluate", folder, world.data(task)], ["export", folder, "--out", place.out]]
+    known = place.write("pairs.csv", "the,cat,3\na,dog,4\n") if task == "embed" else world.data(task)
+    ways = [["evaluate", folder, known], ["export", folder, "--out", place.out]]
     if model == "labels":
         ways = [["generate", folder, "--label", "north", "-n", "3", "--seed", "1"], ways[1]]
     elif task == "lm":
@@ -114,6 +115,7 @@ def _use(place: Place, model: str, folder: str) -> Command:
         ways += [["rerank", world.model("translate"), *channel, "--lm", folder, "--test", pairs, "--n-best", "2"]]
     else:
         records = place.write("in.txt", "abc de\nabd\n") if task in OF_TEXT else world.data(task)
+        records = place.write("in.txt", "cat\nthe dog\n") if task == "embed" else records
         ways += [["predict", folder, records]] * 2
     if task == "translate":
         ways += [["explain", folder, "abc", "--out", f"{place.out}.json"]]

@@ -8,6 +8,7 @@ import elman
 from elman import tasks
 from elman.tasks.export import export
 from tests.tasks import classify_runs as classify
+from tests.tasks import embed_runs as embed
 from tests.tasks import forecasts as series
 from tests.tasks import runs as language
 from tests.tasks import tag_runs as tag
@@ -20,9 +21,11 @@ SMALL = {
     "tag": tag.SMALL,
     "translate": (*translate.SMALL, "search.beam=2", "report.baselines=false"),
     "series": series.SMALL,
+    "embed": embed.SMALL,
 }
 """Settings that make a run short."""
 DATA = {"lm": "text.txt", "classify": "names.csv", "tag": "tags.conll", "translate": "pairs.tsv", "series": "wave.csv"}
+DATA["embed"] = "text.txt"
 """A good file for each task."""
 TASKS = tuple(tasks.TASKS)
 PREDICTED = tuple(name for name, task in tasks.TASKS.items() if task.command == "predict")

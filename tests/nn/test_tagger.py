@@ -105,19 +105,3 @@ def test_parts_can_be_left_out() -> None:
     assert without(batch).shape == (sum(map(len, WORDS)), len(TAGS))
     with pytest.raises(ValueError, match="has to see words"):
         ModelSettings(embedding=0, character_hidden=0, case_embedding=0)
-
-
-@pytest.mark.parametrize("frozen", [True, False])
-def test_pre_trained_vectors_stay_or_move_as_the_settings_say(frozen: bool) -> None:
-    model = network(word_dropout=1.0)
-    assert model.words is not None
-    model.set_vectors(torch.tensor([1, 2]), torch.ones(2, 8), freeze=frozen)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
-    batch, right = inputs(WORDS), packed(tag_ids([sentence.tags for sentence in sentences(12)]))
-    before = model.words.weight.detach().clone()
-    model.loss(model(batch), right, sizes(batch)).backward()
-    optimizer.step()
-    moved = (model.words.weight.detach() != before).any(dim=1)
-    assert bool(moved[1:3].any()) != frozen
-    assert bool(moved[0])
-    assert bool((before[1:3] == 1).all())

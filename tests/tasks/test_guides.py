@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from elman.tasks.adapting import BothSettings
 from elman.tasks.classify import ClassifyRecipe
+from elman.tasks.embed import EmbedRecipe
 from elman.tasks.series import SeriesRecipe
 from elman.tasks.tag import TagRecipe
 from elman.tasks.translate import TranslateRecipe
@@ -26,6 +27,7 @@ PLAIN = ("layers", "hidden", "epochs", "seed", "lowercase")  # keys that say it 
         ("translate.md", TranslateRecipe),
         ("series.md", SeriesRecipe),
         ("adapting.md", BothSettings),
+        ("vectors.md", EmbedRecipe),
     ],
 )
 def test_a_guide_has_every_key_with_its_default_and_a_meaning(guide: str, recipe: type[BaseModel]) -> None:

@@ -161,7 +161,7 @@ def test_a_damaged_folder_is_named(trained: Path, tmp_path: Path, model: TagMode
 
 def test_settings_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
     for settings, sentence in (
-        (("model.freeze_vectors=true",), "needs text.vectors"),
+        (("model.freeze_vectors=true",), "needs model.vectors"),
         (("model.embeding=3",), "did you mean 'model.embedding'"),
         (("text.suffixes=[0]",), "different lengths from 1"),
     ):

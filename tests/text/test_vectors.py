@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from elman.errors import UserError
-from elman.text.vectors import read_vectors
+from elman.text.vector_files import read_vectors
 
 
 def write(folder: Path, text: str) -> Path:
@@ -54,5 +54,5 @@ def test_what_is_wrong_is_named_by_its_line(tmp_path: Path, text: str, sentence:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"no word vectors at .*none\.txt: name a file with text\.vectors"):
+    with pytest.raises(UserError, match=r"no word vectors at .*none\.txt: name a file of them"):
         read_vectors(tmp_path / "none.txt")

@@ -1,0 +1,156 @@
+"""Embeddings that begin with word vectors: `-s model.vectors=FOLDER|FILE`, for whatever task has words.
+
+A word that the vectors know, as it stands or in small letters, begins with its vector. Every other token begins as it
+would without them, at random and as large as the section says. The vectors are read when a run begins, and once more
+where it is resumed; a model's folder has them inside.
+"""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from elman.errors import UserError
+from elman.text.vector_files import read_vectors
+from elman.text.vectors import WordVectors
+from elman.train.recipe import Section
+
+if TYPE_CHECKING:
+    from elman.tasks.task import Data, Say, Task, Training
+
+R = TypeVar("R", bound=Section)
+
+
+class VectorsSection(Section):
+    """Word vectors to begin with, in a section `model` that has an `embedding`."""
+
+    takes_their_size: ClassVar[bool] = False
+    """Whether `embedding` is the vectors' size whatever it says; else one that differs is refused."""
+
+    vectors: str | None = Field(None, description="word vectors to begin with: a model's folder, or a file")
+    vectors_frozen: bool | float = Field(
+        False, description="true: they stay as they are; a number: for so many epochs, and are tuned then"
+    )
+
+    @model_validator(mode="after")
+    def _frozen_what(self) -> "VectorsSection":
+        named = [key for key in ("vectors", "target_vectors") if getattr(self, key, None)]
+        if self.vectors_frozen and not named:
+            raise ValueError("model.vectors_frozen needs model.vectors, a folder or a file to take them from")
+        if self.vectors_frozen and getattr(self, "sparse", False):
+            raise ValueError("model.sparse does not go with model.vectors_frozen: leave one of them out")
+        for key, start in (("vectors", "start"), ("target_vectors", "decoder_start")):
+            if key in named and getattr(self, start, None):
+                raise ValueError(f"model.{start} has vectors of its own: leave model.{key} out")
+        one_hot = getattr(self, "one_hot", False) or (
+            not self.takes_their_size and not getattr(self, "embedding", True)
+        )
+        if named and one_hot:
+            raise ValueError(f"model.{named[0]} is for an embedding, and one-hot input has none: leave one of them out")
+        return self
+
+
+class Embedded(NamedTuple):
+    """An embedding of a network, by the name of the attribute, and the tokens of its rows with their counts."""
+
+    attribute: str
+    tokens: Sequence[str]
+    counts: np.ndarray
+
+
+Found = dict[str, WordVectors]
+"""The vectors that a section names, by its key."""
+
+
+def word_vectors(
+    path: Path | str, *, first: int | None = None, wanted: Collection[str] = (), lowercase: bool = False
+) -> WordVectors:
+    """The vectors of a file, or of the folder of word vectors: the first so many words, and the `wanted` ones.
+
+    Of a model with n-grams every wanted word has one.
+    """
+    if not Path(path).is_dir():
+        return read_vectors(path, first=first, wanted=wanted, lowercase=lowercase)
+    from elman.tasks.embed import VectorModel
+
+    known = VectorModel.load(path).vectors
+    rows: dict[str, np.ndarray] = {}
+    for place, word in enumerate(known.words):
+        word = word.lower() if lowercase else word
+        if first is None or place < first or word in wanted:
+            rows.setdefault(word, known.matrix[place])
+    if known.unseen is not None:
+        made = {word: known.unseen(word) for word in wanted if word not in rows}
+        rows |= {word: vector for word, vector in made.items() if vector is not None}
+    if not rows:
+        raise UserError(f"{path} has none of the words that are looked for: give vectors of such words")
+    return WordVectors(list(rows), np.stack(list(rows.values())))
+
+
+def find_vectors(task: "Task[Any, Any]", recipe: R, data: "Data[Any]", vocabulary: Any) -> tuple[R, Found]:
+    """The vectors that a recipe begins with, and the recipe with their dimensions as `model.embedding`."""
+    found: Found = {}
+    model: Any = getattr(recipe, "model", None)
+    for key, embedded in task.embedded(vocabulary).items():
+        path = getattr(model, key, None)
+        if path is None:
+            continue
+        wanted = {spelling for token in embedded.tokens for spelling in (token, token.lower())}
+        kept = data.facts.get(key)
+        try:
+            found[key] = kept if isinstance(kept, WordVectors) else word_vectors(path, first=0, wanted=wanted)
+        except UserError as error:
+            raise UserError(f"model.{key}: {error}") from None
+    for key, vectors in found.items():
+        size = model.embedding
+        told = not model.takes_their_size and "embedding" in model.model_fields_set  # or by the other side
+        if vectors.size != size and told:
+            raise UserError(
+                f"model.{key} has vectors of {vectors.size} dimensions, and model.embedding is {size}: "
+                f"say -s model.embedding={vectors.size}"
+            )
+        model = model.model_copy(update={"embedding": vectors.size})
+    if found and model.vectors_frozen and recipe.train.weight_decay:  # type: ignore[attr-defined]
+        raise UserError("train.weight_decay would change frozen vectors: leave it out, or model.vectors_frozen")
+    return (recipe.model_copy(update={"model": model}) if found else recipe), found
+
+
+def refuse_other_vectors(recipe: Section, start: Any) -> None:
+    """A run that starts from a trained model has that model's embedding: other vectors would have to be ignored."""
+    trained = start.recipe.get("model", {}) | {"older": start.recipe.get("text", {}).get("vectors")}
+    for key in ("vectors", "target_vectors"):
+        named = getattr(getattr(recipe, "model", None), key, None)
+        if named is not None and named not in (trained.get(key), trained["older"]):
+            raise UserError(f"model.{key} is for a fresh network, and --start brings a trained one: leave one out")
+
+
+def begin_with(run: "Training[Any, Any]", found: Found, say: "Say") -> None:
+    """Put vectors into the embeddings of a fresh network; `say` is told how many of its words have one."""
+    import torch
+
+    for key, embedded in (run.task.embedded(run.model.vocabulary) if found else {}).items():
+        if key not in found:
+            continue
+        vectors, weight = found[key], getattr(run.network, embedded.attribute).weight
+        places = [vectors.index.get(token, vectors.index.get(token.lower(), -1)) for token in embedded.tokens]
+        rows = np.flatnonzero(np.array(places) >= 0)
+        with torch.no_grad():
+            weight[torch.from_numpy(rows)] = torch.from_numpy(vectors.matrix[np.array(places)[rows]])
+        share = embedded.counts[rows].sum() / max(int(embedded.counts.sum()), 1)
+        name = Path(str(getattr(run.recipe.model, key))).name
+        say(f"model.{key}: {len(rows):,} of {len(places):,} tokens, {share:.0%} of the text, have a vector in {name}")
+        if run.recipe.model.vectors_frozen:
+            _freeze(run, weight, torch.from_numpy(rows))
+
+
+def _freeze(run: "Training[Any, Any]", weight: Any, rows: Any) -> None:
+    """Rows get no gradient: always, or for the first epochs; all others still learn."""
+    epochs = run.recipe.model.vectors_frozen
+
+    def hold(gradient: Any) -> Any:
+        still = epochs is True or run.current.progress < epochs
+        return gradient.index_fill(0, rows, 0.0) if still else gradient
+
+    weight.register_hook(hold)
