@@ -6,15 +6,18 @@ Each stage is a run of its own in `stages/` of the run's folder: one that was st
 done again.
 """
 
+import glob
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import Field, field_validator
 
 from elman.errors import UserError
+from elman.files import reading
 from elman.metrics.metric import first_of
 from elman.records.lines import BadLines
+from elman.records.paths import STANDARD_INPUT
 from elman.records.tagged import DocumentMark
 from elman.tasks.predict import PredictOptions, inputs, read_texts
 from elman.tasks.report import Report
@@ -63,7 +66,26 @@ class TransferSettings(Section):
 Train = Callable[..., Report]
 
 
+class Plan(NamedTuple):
+    """What the stages of a run are made of, read and checked before anything is written."""
+
+    key: str
+    """That of `model` under which the language models go."""
+    starts: tuple[str | None, ...]
+    languages: list[Any]
+    """The recipes of the language models."""
+    texts: Source
+
+
+def plan_stages(task: Task[Any, Any], recipe: Any, data: Data[Any], say: Say) -> Plan:
+    """The language models of a half-labelled run, and what they are to read."""
+    key, starts = language_starts(task, recipe)
+    languages = [language_recipe(task, recipe, start) for start in starts]
+    return Plan(key, starts, languages, Source(objects=all_texts(task, recipe, data, say), name="texts"))
+
+
 def run_stages(
+    plan: Plan,
     task: Task[Any, Any],
     recipe: Any,
     data: Data[Any],
@@ -90,19 +112,17 @@ def run_stages(
             report = train(task, recipe, place, memory=memory, resume=True, data_dir=data_dir, reporter=reporter)
         return Report(task, report)
 
-    key, starts = language_starts(task, recipe)
-    texts = Source(objects=all_texts(task, recipe, data, reporter.say), name="texts")
     made = []
-    for number, start in enumerate(starts, 1):
-        place = folder / ("language-model" if len(starts) == 1 else f"language-model-{number}")
-        stage("the language model", _language(), language_recipe(task, recipe, start), place, {"train": texts})
+    for number, language in enumerate(plan.languages, 1):
+        place = folder / ("language-model" if len(plan.languages) == 1 else f"language-model-{number}")
+        stage("the language model", _language(), language, place, {"train": plan.texts})
         made.append(str(place.absolute()))
-    section = recipe.model.model_copy(update={key: tuple(made) if key == "strings" else made[0]})
+    section = recipe.model.model_copy(update={plan.key: tuple(made) if plan.key == "strings" else made[0]})
     data.starts |= language_models(section, reporter.say)
     if not recipe.transfer.baseline:
         return {}
     others = {WITHOUT: without_language_model(recipe)}
-    if starts[0] is not None:
+    if plan.starts[0] is not None:
         others[UNTUNED] = _labelled_only(recipe, recipe.model)
     return {who: stage(who, task, other, folder / PLACES[who], memory) for who, other in others.items()}
 
@@ -169,9 +189,12 @@ def all_texts(task: Task[Any, Any], recipe: Any, data: Data[Any], say: Say) -> l
 def unlabelled_texts(task: Task[Any, Any], recipe: Any, say: Say) -> Iterator[str]:
     """The texts of files without labels, read as `elman predict` reads them; empty lines are passed over."""
     reader, data = task.reader(recipe.data), recipe.data
+    for name in data.unlabelled:
+        if name != str(STANDARD_INPUT) and not glob.has_magic(name):
+            with reading(Path(name)):  # a name that the system does not take is told of too
+                if not Path(name).exists():
+                    raise UserError(f"no such file: {name}; --unlabelled names files of texts")
     for source in inputs(list(data.unlabelled), data.encoding or "utf-8", say):
-        if source.path is None and source.more is None:
-            raise UserError(f"no such file: {data.unlabelled[0]}; --unlabelled names files of texts")
         bad = BadLines("skip", lambda line: None)
         options = PredictOptions(where=source.where, column=getattr(data, "text_column", None), bad=bad)
         if source.path is not None and source.path.suffix.lower() not in TABLES:

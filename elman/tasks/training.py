@@ -17,7 +17,7 @@ from elman.tasks.reading import with_reading_settings
 from elman.tasks.recipes import check_named, check_there_again, find_files
 from elman.tasks.report import Report, write_report
 from elman.tasks.run import open_folder, prepare_folder, run_folder, saved_recipe
-from elman.tasks.stages import gains, run_stages
+from elman.tasks.stages import gains, plan_stages, run_stages
 from elman.tasks.task import Data, Say, Source, Task, Training
 from elman.tasks.transfer import language_models
 from elman.tasks.vectors import begin_with, find_vectors, refuse_other_vectors
@@ -83,9 +83,10 @@ def train(
             crossed = cross_validate(task, recipe, out, train, memory, resume, data_dir, reporter)
         others = {}
         if getattr(recipe.data, "unlabelled", ()):
+            plan = plan_stages(task, recipe, data, reporter.say)
             if not resume or not (out / "recipe.toml").exists():
                 prepare_folder(out, recipe)
-            others = run_stages(task, recipe, data, out, train, memory, resume, data_dir, reporter)
+            others = run_stages(plan, task, recipe, data, out, train, memory, resume, data_dir, reporter)
             reporter.say("stage: the model")
         report = _train_one(task, recipe, data, vocabulary, out, goes_on, reporter)
         if others:
