@@ -3,6 +3,7 @@
 #   make demo        the quick tour: train a small character model on Python's own library
 #   make format      Python and C++ in the house style
 #   make test-slow   the exhaustive checks
+#   make docs        the documentation site, into site/: runs the lessons, draws the gallery (make -j2 docs: two at a time)
 #   make sanitize    the kernels' tests on a build that watches every access to memory (GCC)
 #   make sanitize-threads  the engine's, encoder's and decoder's tests on a build that watches what threads share (GCC)
 PYTHON ?= python3
@@ -13,7 +14,12 @@ INSTALLED := $(VENV)/.installed
 SANITIZED := build/sanitize
 libraries = $(foreach library,$(1),$(shell $(CXX) -print-file-name=$(library)))
 
-.PHONY: test demo test-slow sanitize sanitize-threads lint format clean
+DOCUMENTED := $(VENV)/.documented
+MADE := build/docs
+LESSONS := $(patsubst docs/lessons/%.py,$(MADE)/lessons/%.md,$(wildcard docs/lessons/*.py))
+SOURCES := $(shell find elman recipes -name '*.py' -o -name '*.toml')
+
+.PHONY: test demo docs test-slow sanitize sanitize-threads lint format clean
 .DEFAULT_GOAL := test
 
 $(INSTALLED): pyproject.toml constraints.txt
@@ -54,6 +60,26 @@ sanitize-threads: $(INSTALLED)
 	LD_PRELOAD='$(call libraries,libtsan.so libstdc++.so)' ELMAN_OWN_THREADS=1 OMP_NUM_THREADS=2 \
 	    TSAN_OPTIONS=ignore_noninstrumented_modules=1 ELMAN_TEST_KERNELS=$(SANITIZED)-threads/elman \
 	    $(BIN)/python -m pytest -p tests.built_kernels -m 'not slow' tests/runtime
+
+$(DOCUMENTED): pyproject.toml constraints.txt
+	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
+$(MADE)/lessons/%.md: docs/lessons/%.py docs/tools/lesson.py $(SOURCES) | $(DOCUMENTED)
+	$(BIN)/python docs/tools/lesson.py $< --out $(@D)
+
+$(MADE)/gallery.md: docs/tools/gallery.py docs/tools/gallery.toml $(SOURCES) | $(DOCUMENTED)
+	$(BIN)/python docs/tools/gallery.py --out $(@D)
+
+# Last, and one after the other: what runs beside a benchmark slows it down.
+$(MADE)/benchmarks/decoding.json: $(SOURCES) | $(LESSONS) $(MADE)/gallery.md
+	mkdir -p $(@D)
+	for name in layers streaming prediction decoding; do $(BIN)/elman bench $$name --quick --json $(@D)/$$name.json || exit 1; done
+
+docs: $(DOCUMENTED) $(LESSONS) $(MADE)/gallery.md $(MADE)/benchmarks/decoding.json
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "the site is in site/: open site/index.html"
 
 demo: $(INSTALLED)
 	$(BIN)/elman demo

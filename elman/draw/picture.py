@@ -162,6 +162,15 @@ def picture(page: Page) -> "Figure":
     return figure
 
 
+def figure(*panels: Panel) -> "Figure":
+    """Panels below each other as a figure of matplotlib's, which a notebook shows.
+
+    >>> bool(figure(Bars("steps", ["RNN", "LSTM"], [7, 100])).get_size_inches()[0] > 5)
+    True
+    """
+    return picture(Page("", "", [Column("", panels)]))
+
+
 class _Drawing:
     """The panels of a column, each with its height and what draws it."""
 

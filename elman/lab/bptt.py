@@ -1,28 +1,22 @@
 """Backpropagation through time as the course derives it by hand, against autograd; and what truncation leaves of it.
 
-h_t = σ(W_h h_t-1 + W_e e_t),  ŷ_t = softmax(U h_t),  L_t = -log ŷ_t[y_t]
-
-∂L_t/∂U   = (ŷ_t - y_t) h_tᵀ
-∂L_t/∂W_h = Σ_p≤t  δ_tp h_p-1ᵀ,   ∂L_t/∂W_e = Σ_p≤t  δ_tp e_pᵀ
-δ_tt = (Uᵀ (ŷ_t - y_t)) * h_t * (1 - h_t),   δ_tp = (W_hᵀ δ_t,p+1) * h_p * (1 - h_p)
+The derivation itself is `elman.lab.bptt_numpy`, in NumPy and in the course's letters.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from pydantic import Field
 
 from elman.draw.panels import HeatMap, Line, Lines, Panel, Table
 from elman.errors import UserError
+from elman.lab.bptt_numpy import EMBEDDING, Floats, Network, Terms, by_hand
 from elman.lab.experiment import Experiment, Say
 from elman.lab.networks import Spread, spread
 from elman.train.recipe import Section
 
-Floats = NDArray[np.float64]
 SHOWN = 16  # steps of the table of terms
-EMBEDDING = 6  # numbers of a token's vector
 MEMORY = 2 << 30  # bytes that the terms may take
 
 
@@ -33,63 +27,6 @@ class BpttOptions(Section):
     hidden: int = Field(8, ge=1, le=256, description="Units of the network.")
     steps: int = Field(50, ge=2, le=500, description="Steps of the text.")
     truncations: tuple[int, ...] = Field((1, 5, 35), description="Gradients are cut after so many steps; repeat it.")
-
-
-@dataclass(frozen=True)
-class Network:
-    """Weights and a text: H x H, H x E, V x H; embedded tokens T x E, next tokens T."""
-
-    W_h: Floats
-    W_e: Floats
-    U: Floats
-    e: Floats
-    y: NDArray[np.int64]
-
-    @classmethod
-    def draw(cls, hidden: int, steps: int, seed: int, embedding: int = EMBEDDING, vocabulary: int = 10) -> "Network":
-        """Random weights and a random text."""
-        chance = np.random.default_rng(seed)
-        vectors, text = chance.normal(size=(vocabulary, embedding)), chance.integers(vocabulary, size=steps + 1)
-        return cls(
-            chance.normal(0, 2 / np.sqrt(hidden), (hidden, hidden)),
-            chance.normal(0, 1, (hidden, embedding)),
-            chance.normal(0, 1, (vocabulary, hidden)),
-            vectors[text[:-1]],
-            text[1:],
-        )
-
-
-@dataclass(frozen=True)
-class Terms:
-    """The gradients of a text, term by term."""
-
-    U: Floats
-    """T x V x H: of each L_t."""
-    W_h: Floats
-    """T x T x H x H: of L_t through the weights as they are used at step p."""
-    W_e: Floats
-    """T x T x H x E."""
-
-
-def by_hand(network: Network) -> Terms:
-    """The course's derivation, step by step and term by term."""
-    W_h, W_e, U, e, y = network.W_h, network.W_e, network.U, network.e, network.y
-    T, H = len(y), len(W_h)
-    h = np.zeros((T + 1, H))  # h[t + 1] is h_t, h[0] the zeros before
-    for t in range(T):
-        h[t + 1] = 1 / (1 + np.exp(-(W_h @ h[t] + W_e @ e[t])))
-    terms = Terms(np.zeros((T, *U.shape)), np.zeros((T, T, *W_h.shape)), np.zeros((T, T, *W_e.shape)))
-    for t in range(T):
-        q = U @ h[t + 1]
-        error = np.exp(q - q.max()) / np.exp(q - q.max()).sum()
-        error[y[t]] -= 1  # ŷ_t - y_t
-        terms.U[t] = np.outer(error, h[t + 1])
-        delta = U.T @ error
-        for p in reversed(range(t + 1)):
-            delta = delta * h[p + 1] * (1 - h[p + 1])  # through σ
-            terms.W_h[t, p], terms.W_e[t, p] = np.outer(delta, h[p]), np.outer(delta, e[p])
-            delta = W_h.T @ delta  # through W_h, to the step before
-    return terms
 
 
 def by_autograd(network: Network) -> Terms:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import elman.lab
 from elman.errors import UserError
-from elman.lab import bptt, gradients, languages, memory, minimal, minimal_numpy
+from elman.lab import bptt, bptt_numpy, gradients, languages, memory, minimal, minimal_numpy
 from elman.lab.networks import Network, layer_of, set_weights
 from elman.nn.cells import ElmanCell
 from tests.cli.invoke import invoke
@@ -138,15 +138,15 @@ def test_a_class_of_the_users_own_is_measured_too() -> None:
 
 
 def test_the_derivation_by_hand_equals_autograd_term_by_term() -> None:
-    network = bptt.Network.draw(hidden=5, steps=9, seed=3)
-    ours, theirs = bptt.by_hand(network), bptt.by_autograd(network)
+    network = bptt_numpy.Network.draw(hidden=5, steps=9, seed=3)
+    ours, theirs = bptt_numpy.by_hand(network), bptt.by_autograd(network)
     for name in ("U", "W_h", "W_e"):
         assert np.allclose(getattr(ours, name), getattr(theirs, name), rtol=0, atol=1e-12)
     assert not ours.W_h[2, 3:].any(), "no loss reaches a later step"
 
 
 def test_truncation_at_the_whole_length_is_the_full_gradient() -> None:
-    terms = bptt.by_hand(bptt.Network.draw(5, 9, 3)).W_h
+    terms = bptt_numpy.by_hand(bptt_numpy.Network.draw(5, 9, 3)).W_h
     assert np.allclose(bptt.truncated(terms, 9), terms.sum(axis=(0, 1)))
     angles = [bptt.angle(bptt.truncated(terms, k), terms.sum(axis=(0, 1))) for k in (1, 3, 9)]
     assert angles[0] > angles[1] > angles[2] == pytest.approx(0, abs=1e-4)
