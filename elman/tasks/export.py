@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from elman.errors import UserError, nearest
-from elman.files import read_text, reading, write_bytes, writing
+from elman.files import reading, write_bytes, writing
 from elman.tasks import load
 from elman.tasks.embed import load_vectors
 from elman.tasks.folder import Config, read_config
@@ -62,7 +62,8 @@ def _files_beside(source: Path, out: Path, int8: bool) -> dict[str, bytes]:
     """The scores, the card and its picture, where there are any."""
     files = {"metrics.json": _content(source / "metrics.json")} if (source / "metrics.json").exists() else {}
     if (source / "README.md").exists():
-        card = renamed(read_text(source / "README.md"), source, out).replace("`recipe.toml`", "`config.json`")
+        written = _content(source / "README.md").decode(errors="replace")  # a card is for eyes: nothing depends on it
+        card = renamed(written, source, out).replace("`recipe.toml`", "`config.json`")
         heading, blank, rest = card.partition("\n\n")
         files["README.md"] = (heading + blank + (ROUNDED if int8 else "") + rest).encode()
         shown = [name for name in PICTURES if f"({name})" in card and (source / name).exists()]

@@ -158,7 +158,7 @@ def _tasks() -> dict[str, Target]:
     found |= {
         f"evaluate-{task}": Target(
             lambda place: elman.evaluate,
-            lambda place, task=task: {"model": world(task)(place), "data": place.world.data(task)},  # type: ignore[misc]
+            lambda place, task=task: {"model": world(task)(place), "data": place.world.known(task)},  # type: ignore[misc]
         )
         for task in SMALL
     }

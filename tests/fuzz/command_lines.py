@@ -51,7 +51,7 @@ NONE = (
     ["évaluer"],
     ["generate", "--", "--"],
 )
-BENCHES = ("layers", "streaming", "prediction", "decoding")
+BENCHES = ("layers", "streaming", "prediction", "decoding", "vectors", "adapting")
 LONG = {"--length", "--seconds"}
 """Options whose large values are right, and only take long."""
 READ = {"--train", "--dev", "--test", "--channel", "--lm", "--ensemble", "--data-dir"}
@@ -182,7 +182,9 @@ def _options(name: str, line: Line) -> Iterator[Case]:
             yield Case(f"{slug}-with-value", _with(line, f"{option}=maybe"))
             continue
         yield Case(f"{slug}-without-value", _with(line, option))
-        for number, (value, refused) in enumerate(_values(kind, option)):
+        told = {"INTEGER": int, "FLOAT": float}.get(str(parameter.metavar)) if kind is str else None
+        values = _values(kind, option) if told is None or parameter.multiple else _numbers(told)
+        for number, (value, refused) in enumerate(values):
             if not refused and (name.startswith("bench") or name == "demo" or (option in LONG and len(value) > 3)):
                 continue
             yield Case(f"{slug}-{number}", _with(line, option, value), refused=refused, fails=value in HUGE)
@@ -207,6 +209,12 @@ def _values(kind: type, option: str) -> Iterator[tuple[str, bool]]:
         yield from ((value, option == "--out" and value in NO_PLACE) for value in PATHS)
     else:
         yield from ((value, option in CHOSEN) for value in TEXTS)
+
+
+def _numbers(kind: type) -> Iterator[tuple[str, bool]]:
+    """Values for a number of a task or a view, which arrives as text and is read as TOML is."""
+    yield from ((value, value != "0x10") for value in NUMBERS)
+    yield from ((value, False) for value in ((*INTEGERS, *HUGE) if kind is int else FRACTIONS))
 
 
 def _with(line: Line, *more: str) -> Callable[[Place], Command]:

@@ -105,8 +105,7 @@ def _use(place: Place, model: str, folder: str) -> Command:
     """One of the commands that read such a folder."""
     world, task, chance = place.world, TASK_OF[model], place.chance
     pairs = place.write("few.tsv", "ab\tba\ncd\tdc\n")
-    known = place.write("pairs.csv", "the,cat,3\na,dog,4\n") if task == "embed" else world.data(task)
-    ways = [["evaluate", folder, known], ["export", folder, "--out", place.out]]
+    ways = [["evaluate", folder, world.known(task)], ["export", folder, "--out", place.out]]
     if model == "labels":
         ways = [["generate", folder, "--label", "north", "-n", "3", "--seed", "1"], ways[1]]
     elif task == "lm":

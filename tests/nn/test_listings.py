@@ -114,8 +114,9 @@ def test_the_two_listings_of_a_linear_network_for_names(late: bool) -> None:
     network = ClassifierNetwork(embedding, None, body, LastPooling(body), output).eval()
     names = [[3, 1, 4, 1], [0, 2]]
     found = network(Inputs.of(Ragged.of(names))).log_softmax(dim=1)
-    (cell,) = body.layers[0].cells
-    to_h = torch.cat((cell.weight_ih, cell.weight_hh), dim=1), cell.bias_ih + cell.bias_hh
+    layer, suffix = (body.layers[0], "_l0") if late else (body.layers[0].cells[0], "")
+    weights = {name: getattr(layer, name + suffix) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")}
+    to_h = torch.cat((weights["weight_ih"], weights["weight_hh"]), dim=1), weights["bias_ih"] + weights["bias_hh"]
     for row, name in enumerate(names):
         right = combined_listing(np.eye(V)[name], arrays(*to_h), arrays(output.weight, output.bias), late)
         np.testing.assert_allclose(found[row].detach(), right, atol=1e-12)

@@ -109,9 +109,9 @@ def test_what_is_no_text_is_refused_in_a_sentence(folder: Path, task: str) -> No
             model.predict(None)
 
 
-def test_a_language_model_says_what_it_does_in_place_of_predicting(folder: Path) -> None:
-    with pytest.raises(UserError, match=r"use generate\(prompt\), or score\(text\)"):
-        elman.load(folder / "lm").predict("the cat")
+def test_a_language_model_predicts_what_comes_next(folder: Path) -> None:
+    found = elman.load(folder / "lm").predict("the cat", top=3)
+    assert len(found) == 3 and found[0].probability >= found[1].probability >= found[2].probability > 0
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -56,7 +56,7 @@ def test_every_task_has_every_cell_and_every_kind_of_token(task: str) -> None:
         ("model.crf", True, True),
         ("data.train", Path("a b.conll"), ("a b.conll",)),
         ("data.train", [Path("a.conll"), "b.conll"], ("a.conll", "b.conll")),
-        ("model.vectors", Path("vectors.txt"), "vectors.txt"),
+        ("model.vectors", Path("vectors.txt"), str(Path("vectors.txt").absolute())),
         ("train.steps", None, None),
         ("data.encoding", "true", "true"),
         ("data.token_column", "1", "1"),
