@@ -31,11 +31,17 @@ class SquaredGradients:
         self.count += 1
         for name, weight in self.network.named_parameters():
             if weight.grad is not None:
-                self.sums[name].addcmul_(weight.grad, weight.grad)
+                gradient = _dense(weight.grad)
+                self.sums[name].addcmul_(gradient, gradient)
 
     def rms(self) -> dict[str, Tensor]:
         """The root of the mean square, for each weight."""
         return {name: (total / max(1, self.count)).sqrt() for name, total in self.sums.items()}
+
+
+def _dense(gradient: Tensor) -> Tensor:
+    """A gradient as it is; that of an embedding with `sparse`, with the rows that were not read."""
+    return gradient.to_dense() if gradient.is_sparse else gradient
 
 
 class DynamicEvaluation:
@@ -74,7 +80,7 @@ class DynamicEvaluation:
             if self.decay:
                 weight.lerp_(trained, pull)
             if weight.grad is not None:
-                weight.addcmul_(step, weight.grad, value=-1)
+                weight.addcmul_(step, _dense(weight.grad), value=-1)
                 weight.grad = None
 
     @torch.no_grad()

@@ -116,9 +116,9 @@ class TranslationNetwork(nn.Module):
             own = self.decoder.attention.keys(output.data)  # N x K: not of the padding
             keys = states if own is output.data else padded(output._replace(data=own), source.shape[1])  # B x S x K
         padding = torch.arange(source.shape[1], device=source.device) >= lengths.to(source.device).unsqueeze(1)
-        return Memory(states, keys, padding), self._begin(as_state(final))
+        return Memory(states, keys, padding), self.begin(as_state(final))
 
-    def _begin(self, final: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def begin(self, final: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """The decoder's first state: what the bridge makes of the encoder's last, or one of its own that is learned."""
         own, batch = self.decoder.body.initial, final[0].shape[1]
         return tuple(part.expand(-1, batch, -1).contiguous() for part in own) if len(own) else self.bridge(final)

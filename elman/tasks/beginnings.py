@@ -94,6 +94,8 @@ def language_state(model: "LanguageModel", state: Any) -> Any:
     """A state that the caller gives, as what answers for the model has it: the engine, or the network."""
     if model.settings.kind != "recurrent":
         raise UserError("only recurrent language models begin with a state: leave it out")
+    if model.settings.output == "combined":
+        raise UserError("a network with model.output = combined begins with its own state only: leave the state out")
     if model.adapts:
         raise UserError("a model that adapts begins with what it has read: leave the state out")
     layers = model.described()[0].layers

@@ -52,6 +52,7 @@ WATCHED = 2000  # training texts that are scored now and then where nothing is h
 THRESHOLD = 0.5  # a label of several is given to a text from this probability on
 BATCH, TOKENS = 256, 1 << 15  # texts and tokens computed on at a time, at most
 MISTAKES, SHOWN = 10, 60  # mistakes that a report shows, and how many characters of each
+ALONE = {"characters": 0, "output": "state"}  # over a language model, whose layers know its tokens' vectors only
 
 Encoder = TokenEncoder | WordEncoder
 
@@ -126,11 +127,11 @@ class ModelSettings(VectorsSection, StartSection, EmbeddingSection, TwoWaySectio
 
     @classmethod
     def following(cls, key: str, language: Any) -> dict[str, Any]:
-        return {**super().following(key, language), "characters": 0}  # which its layers have never seen
+        return {**super().following(key, language), **ALONE}
 
     @classmethod
     def made(cls, table: Mapping[str, Any]) -> dict[str, Any]:
-        return {**super().made(table), "characters": 0}
+        return {**super().made(table), **ALONE}
 
 
 class LossSettings(Section):

@@ -149,8 +149,8 @@ class VectorTrainSettings(TrainSettings):
 
     @model_validator(mode="after")
     def _is_plain(self) -> "VectorTrainSettings":
-        for key, value in {"momentum": 0.0, "weight_decay": 0.0, "accumulate": 1, "patience": 0}.items():
-            if getattr(self, key) != value:
+        for key in ("momentum", "weight_decay", "accumulate", "patience", "unfreeze", "layer_factor"):
+            if getattr(self, key) != type(self).model_fields[key].default:
                 raise ValueError(f"train.{key} means nothing to word vectors: leave it out")
         return self
 

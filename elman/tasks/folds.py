@@ -7,7 +7,7 @@ from typing import Any
 
 from elman.metrics.metric import first_of
 from elman.tasks.report import Report
-from elman.tasks.run import clear_folds, finished_report
+from elman.tasks.run import clear_runs, finished_report
 from elman.tasks.task import Task
 from elman.train.progress import Reporter
 
@@ -25,7 +25,7 @@ def cross_validate(
     """Train a model for each fold in a folder of its own; a fold that is done is not done again."""
     folder = out / "folds"
     if not resume:
-        clear_folds(out)
+        clear_runs(folder)
     reports = []
     for fold in range(1, recipe.data.folds + 1):
         place = folder / f"{fold:02d}"

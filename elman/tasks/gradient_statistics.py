@@ -16,6 +16,7 @@ from elman.errors import UserError
 from elman.files import reading, write_aside
 from elman.nn.dynamic import SquaredGradients
 from elman.nn.language import detach
+from elman.nn.towers import BACKWARD
 from elman.runtime.quantise import Arrays
 from elman.tasks.scoring import hidden_and_targets
 
@@ -35,7 +36,7 @@ def gradient_rms(model: "LanguageModel", ids: Ids) -> tuple[dict[str, Tensor], i
     A batch is 100 stretches of 20 tokens, or 100 lines; of a long text 50 batches are taken, from everywhere in it.
     Of a model that reads both ways the gradient is that of both losses. The model's gradients are written over.
     """
-    directions = {"forward": (False,), "backward": (True,), "both": (False, True)}[model.settings.direction]
+    directions = BACKWARD[model.settings.direction]
     tokens = 0
     with model.evaluating() as network, torch.inference_mode(False), torch.enable_grad():
         seen = SquaredGradients(network)

@@ -795,8 +795,10 @@ class Language(Task[Any, LanguageModel]):
     def batches(self, run: Training[Any, LanguageModel]) -> "TowerBatches":
         """One run of batches for each direction that the model reads in."""
         run.model._prompt_ids(run.recipe.sample.prompt)  # one that cannot be read is told before training
-        towers = {"forward": (False,), "backward": (True,), "both": (False, True)}[run.recipe.model.direction]
-        return TowerBatches([self._tower(run, backward) for backward in towers], run.examples.fingerprint())
+        from elman.nn.towers import BACKWARD
+
+        towers = [self._tower(run, backward) for backward in BACKWARD[run.recipe.model.direction]]
+        return TowerBatches(towers, run.examples.fingerprint())
 
     def _tower(self, run: Training[Any, LanguageModel], backward: bool) -> StreamBatches | LineBatches:
         batch, ids, reading, seed = run.recipe.batch, run.examples, run.model.reading, run.recipe.train.seed

@@ -108,6 +108,12 @@ def _alike(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 def _read(model: "LanguageModel", ids: NDArray[np.int64], label: str | None) -> NDArray[np.float32]:
     """The log-probabilities of the next token (B x V) after some prompts of one length (B x T)."""
+    if model.adapts:  # what it remembers counts too
+        steps = model.stepper(label)
+        state = steps.start(len(ids))
+        for column in ids.T:
+            logits, state = steps.step(np.ascontiguousarray(column), state)
+        return logits
     place = model._label_place(label)
     if model.compiled:
         engine, labels = model.engine(), None if place is None else [place] * len(ids)

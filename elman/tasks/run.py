@@ -116,8 +116,10 @@ def prepare_folder(out: Path, recipe: Section) -> None:
     """A folder for a new run, with its recipe; the old one that may be in it is removed."""
     if is_run(out):
         clear_run(out)
-        if not getattr(getattr(recipe, "data", None), "folds", 0):  # else they are seen to where they are trained
-            clear_folds(out)
+        data = getattr(recipe, "data", None)
+        for key, folder in (("folds", "folds"), ("unlabelled", "stages")):
+            if not getattr(data, key, None):  # else they are seen to where they are trained
+                clear_runs(out / folder)
     write_recipe(out, recipe)
 
 
@@ -137,14 +139,13 @@ def clear_run(out: Path) -> None:
             folder.rmdir()
 
 
-def clear_folds(out: Path) -> None:
-    """Remove the runs of a cross-validation, one for each fold, from the folder of the run that they belong to."""
-    folder = out / "folds"
-    for fold in [path for path in folder.glob("*") if is_run(path)]:
-        clear_run(fold)
-        (fold / LOCK).unlink(missing_ok=True)
+def clear_runs(folder: Path) -> None:
+    """Remove the runs in a folder that belong to another: those of the folds of a cross-validation, or of stages."""
+    for run in [path for path in folder.glob("*") if is_run(path)]:
+        clear_run(run)
+        (run / LOCK).unlink(missing_ok=True)
         with suppress(OSError):  # the user has put something there
-            fold.rmdir()
+            run.rmdir()
     with suppress(OSError):
         folder.rmdir()
 

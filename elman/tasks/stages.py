@@ -21,7 +21,7 @@ from elman.records.paths import STANDARD_INPUT
 from elman.records.tagged import DocumentMark
 from elman.tasks.predict import PredictOptions, inputs, read_texts
 from elman.tasks.report import Report
-from elman.tasks.run import clear_run, finished_report, is_run
+from elman.tasks.run import clear_runs, finished_report
 from elman.tasks.sections import DataSection
 from elman.tasks.task import Data, Say, Source, Task
 from elman.tasks.transfer import language_models, layers_of
@@ -101,9 +101,8 @@ def run_stages(
     Returns the reports of the latter, by the names that they have beside the model.
     """
     folder = out / FOLDER
-    for old in folder.glob("*") if not resume else ():
-        if is_run(old):
-            clear_run(old)
+    if not resume:
+        clear_runs(folder)
 
     def stage(who: str, task: Task[Any, Any], recipe: Any, place: Path, memory: Any) -> Report:
         report = finished_report(place, recipe)

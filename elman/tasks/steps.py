@@ -80,7 +80,7 @@ class MemorySteps(TranslationSteps):
         attention = self.network.decoder.attention
         keys = states if attention is None else attention.keys(states)  # B x S x K
         padding = torch.arange(states.shape[1]) >= lengths.unsqueeze(1)  # B x S
-        hidden = self.network.bridge(tuple(part[:, :batch_size] for part in self.final))
+        hidden = self.network.begin(tuple(part[:, :batch_size] for part in self.final))
         return StepState(self.network.decoder.begin(hidden), Memory(states, keys, padding), torch.arange(batch_size))
 
 

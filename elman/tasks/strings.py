@@ -40,15 +40,12 @@ class StringModel(Stored):
     backward: bool
     start_id: int = Field(ge=0)
     embedding: int = Field(ge=1)
-    projection: int = Field(0, ge=0)
-    learned_state: bool = False
     layers: LayersSection
     tokenizer: dict[str, Any]
 
     def described(self, number: int) -> Layers:
         """Its layers in plain words; `number` is its own among those of the tagger."""
-        options = {"proj_size": self.projection, "learned_state": self.learned_state}
-        return self.layers.described(f"strings.{number}.body", self.embedding, **options)
+        return self.layers.described(f"strings.{number}.body", self.embedding)
 
     def reader(self, where: str) -> StringReader:
         """How it reads sentences; `where` is what to name if the tokenizer is damaged."""
@@ -65,8 +62,7 @@ class StringModel(Stored):
 
         from elman.nn.strings import StringEmbedding
 
-        options = {"proj_size": self.projection, "learned_state": self.learned_state}
-        body = self.layers.model_copy(update={"dropout": 0.0, "weight_dropout": 0.0}).body(self.embedding, **options)
+        body = self.layers.model_copy(update={"dropout": 0.0, "weight_dropout": 0.0}).body(self.embedding)
         return StringEmbedding(nn.Embedding(size, self.embedding), body)
 
 
@@ -90,8 +86,6 @@ def string_models(languages: Mapping[str, "LanguageModel"]) -> tuple[StringModel
             backward=backward,
             start_id=language.reading.start_id,
             embedding=embedding_size(language),
-            projection=language.settings.projection,
-            learned_state=language.settings.learned_state,
             layers=LayersSection.model_validate(layers_of(language.settings)),
             tokenizer=json.loads(language.tokenizer.to_json()),
         )

@@ -20,7 +20,7 @@ from elman.tasks.run import open_folder, prepare_folder, run_folder, saved_recip
 from elman.tasks.stages import gains, plan_stages, run_stages
 from elman.tasks.task import Data, Say, Source, Task, Training
 from elman.tasks.transfer import language_models
-from elman.tasks.vectors import begin_with, find_vectors, refuse_other_vectors
+from elman.tasks.vectors import fill_embeddings, find_vectors, refuse_other_vectors
 from elman.text.vocabulary import warn_unknown_tokens
 from elman.train.length import with_chosen_length
 from elman.train.progress import Reporter
@@ -168,7 +168,7 @@ def begin(
     seed_everything(recipe.train.seed)
     model = task.make(recipe, data, vocabulary, examples) if start is None else task.go_on_from(start, recipe)
     run = Training(task, recipe, data, model, examples)
-    begin_with(run, vectors, say)
+    fill_embeddings(run, vectors, say)
     return run
 
 

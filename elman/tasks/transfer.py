@@ -76,6 +76,10 @@ class StartSection(LayersSection):
     @classmethod
     def made(cls, table: Mapping[str, Any]) -> dict[str, Any]:
         """What of this section follows where a language model is made to go under it."""
+        if table.get("vectors"):
+            raise UserError("the language model of unlabelled texts has vectors of its own: leave model.vectors out")
+        if table.get("embedding") == 0:
+            raise UserError("the language model of unlabelled texts needs vectors: give model.embedding above 0")
         both = table.get("bidirectional", cls.model_fields["bidirectional"].default)
         return {"direction": table.get("direction") or ("both" if both else "forward")}
 
@@ -300,11 +304,14 @@ def put_under(language: "LanguageModel", embedding: "nn.Embedding", body: "nn.Mo
     """
     import torch
 
+    from elman.nn.embedding import clear_padding
+
     weights = dequantise(language.weights())
     vectors = vectors_of(language, weights)
     known = np.where(rows[:, None] < 0, vectors.mean(axis=0), vectors[np.maximum(rows, 0)])
     with torch.no_grad():
         embedding.weight.copy_(torch.from_numpy(known.astype(np.float32)))
+        clear_padding(embedding)
         for number, tower in enumerate(getattr(body, "towers", [body])):
             for name, parameter in tower.named_parameters():
                 own = torch.from_numpy(weights[f"bodies.{number}.{name}"])
@@ -314,11 +321,11 @@ def put_under(language: "LanguageModel", embedding: "nn.Embedding", body: "nn.Mo
                     parameter.copy_(own)
 
 
-def vectors_of(language: "LanguageModel", weights: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
-    """The vectors of its tokens (V x E): its embedding, or the rows of an identity where its input is one-hot."""
+def vectors_of(language: "LanguageModel", weights: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The vectors of its tokens as it reads them (V x E): its embedding, or an identity where its input is one-hot."""
     if not language.settings.embedding:
         return np.eye(language.tokenizer.size, dtype=np.float32)
-    return (dequantise(language.weights()) if weights is None else weights)["embedding.weight"]
+    return language.settings.shortened(weights, "embedding.weight")["embedding.weight"]
 
 
 def told(key: str, folder: str | Path, language: "LanguageModel") -> str:

@@ -41,6 +41,8 @@ class VectorsSection(Section):
             raise ValueError("model.vectors_frozen needs model.vectors, a folder or a file to take them from")
         if self.vectors_frozen and getattr(self, "sparse", False):
             raise ValueError("model.sparse does not go with model.vectors_frozen: leave one of them out")
+        if self.vectors_frozen and getattr(self, "max_norm", None) is not None:
+            raise ValueError("model.max_norm would shorten frozen vectors: leave it out, or model.vectors_frozen")
         for key, start in (("vectors", "start"), ("target_vectors", "decoder_start")):
             if key in named and getattr(self, start, None):
                 raise ValueError(f"model.{start} has vectors of its own: leave model.{key} out")
@@ -124,20 +126,26 @@ def refuse_other_vectors(recipe: Section, start: Any) -> None:
         named = getattr(getattr(recipe, "model", None), key, None)
         if named is not None and named not in (trained.get(key), trained["older"]):
             raise UserError(f"model.{key} is for a fresh network, and --start brings a trained one: leave one out")
+    if getattr(getattr(recipe, "model", None), "vectors_frozen", False):
+        raise UserError("model.vectors_frozen is for a fresh network, and --start brings a trained one: leave one out")
 
 
-def begin_with(run: "Training[Any, Any]", found: Found, say: "Say") -> None:
+def fill_embeddings(run: "Training[Any, Any]", found: Found, say: "Say") -> None:
     """Put vectors into the embeddings of a fresh network; `say` is told how many of its words have one."""
     import torch
+
+    from elman.nn.embedding import clear_padding
 
     for key, embedded in (run.task.embedded(run.model.vocabulary) if found else {}).items():
         if key not in found:
             continue
-        vectors, weight = found[key], getattr(run.network, embedded.attribute).weight
+        vectors, table = found[key], getattr(run.network, embedded.attribute)
+        weight = table.weight
         places = [vectors.index.get(token, vectors.index.get(token.lower(), -1)) for token in embedded.tokens]
         rows = np.flatnonzero(np.array(places) >= 0)
         with torch.no_grad():
             weight[torch.from_numpy(rows)] = torch.from_numpy(vectors.matrix[np.array(places)[rows]])
+            clear_padding(table)
         share = embedded.counts[rows].sum() / max(int(embedded.counts.sum()), 1)
         name = Path(str(getattr(run.recipe.model, key))).name
         say(f"model.{key}: {len(rows):,} of {len(places):,} tokens, {share:.0%} of the text, have a vector in {name}")

@@ -100,7 +100,8 @@ def with_length_of(recipe: R, old: R) -> R:
             filled = part.model_copy(update={key: getattr(getattr(old, section), key)})
             recipe = recipe.model_copy(update={section: filled})
     model: Any = getattr(recipe, "model", None)
-    if getattr(model, "vectors", None) and "embedding" not in model.model_fields_set:  # whose size was found in a file
+    named = any(getattr(model, key, None) for key in ("vectors", "target_vectors"))
+    if named and (model.takes_their_size or "embedding" not in model.model_fields_set):  # it was found in a file
         found = model.model_copy(update={"embedding": old.model.embedding})  # type: ignore[attr-defined]
         recipe = recipe.model_copy(update={"model": found})
     return recipe

@@ -222,6 +222,7 @@ KINDS = {
     "adaptive": ("model.softmax=adaptive", "text.kind=words"),
     "tied, bridged": ("model.tied=true", "model.embedding=9"),
     "one-hot": ("model.embedding=0",),
+    "sparse": ("model.sparse=true",),
     "learned state": ("model.learned_state=true", "model.cell=lstm"),
     "mut1": ("model.cell=mut1",),
 }
@@ -238,6 +239,13 @@ def test_every_network_adapts(kind: str) -> None:
     assert same(before, weights_of(made)) and same(weights_of(model), before)
     assert len(made.follow(ids).generate("the", length=9, sampling=Sampling(seed=1))[0]) >= 0
     assert not same(before, weights_of(made))
+
+
+def test_what_comes_next_is_what_the_model_would_score_there() -> None:
+    made = adapting(untrained(), adapt=False).follow("the cat saw the cat")
+    for one in made.predict("the ca", top=3):
+        assert np.log(one.probability) == pytest.approx(made.score(f"the ca{one.token}")[-1].log_prob, abs=1e-5)
+    assert made.predict("the ca")[0] != made.static.predict("the ca")[0]
 
 
 def test_a_model_with_labels_adapts() -> None:

@@ -286,6 +286,8 @@ def test_bad_files_are_answered_with_a_sentence(tmp_path: Path, content: str | b
     [
         ({"text.min_count": 99_999}, "text.min_count=99999 leaves no known token"),
         ({"train.momentum": 0.9}, "train.momentum means nothing to word vectors"),
+        ({"train.unfreeze": 1}, "train.unfreeze means nothing to word vectors"),
+        ({"train.layer_factor": 2.6}, "train.layer_factor means nothing to word vectors"),
         ({"model.buckets": 10}, "model.buckets are for n-grams"),
         ({"text.phrases": 1, "text.kind": "characters"}, "text.phrases joins words"),
         ({"train.optimizer": "adam"}, "train.optimizer"),

@@ -74,6 +74,10 @@ def test_a_language_model_is_made_to_go_under_the_network(tmp_path: Path, files:
     assert "okapi" in language.tokenizer.tokens
     assert "gains" not in model.report
     assert not (tmp_path / "run" / "stages" / "without").exists()
+    plain = {key: value for key, value in settings.items() if not key.startswith("transfer.")}
+    options: dict[str, Any] = {"train": files["train"], "out": tmp_path / "run", "verbose": False}
+    elman.fit("classify", settings=plain, force=True, **options)
+    assert not (tmp_path / "run" / "stages").exists()
 
 
 def test_every_stage_is_resumed_exactly(

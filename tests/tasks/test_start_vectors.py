@@ -87,6 +87,26 @@ def test_they_stay_or_move_as_the_settings_say(task: str, frozen: str, data: Pat
     assert not np.array_equal(row_of(run, task, "there"), before["there"])
 
 
+def test_the_padding_stays_zero(data: Path) -> None:
+    run, _ = begun("lm", data)
+    place = list(run.model.tokenizer.tokens).index("cat")
+    run, _ = begun("lm", data, f"model.padding_index={place}")
+    assert not row_of(run, "lm", "cat").any() and row_of(run, "lm", "dog").any()
+
+
+@pytest.mark.parametrize(
+    ("task", "key", "settings"), [("tag", "vectors", "embedding = 9"), ("translate", "target_vectors", "")]
+)
+def test_a_run_by_a_recipe_is_resumed(data: Path, tmp_path: Path, task: str, key: str, settings: str) -> None:
+    _, file, own = TASKS_WITH_WORDS[task]
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(f'task = "{task}"\n[model]\nhidden = 4\n{key} = "{data / "vectors.txt"}"\n{settings}\n')
+    options: dict[str, Any] = {"train": data / file, "out": tmp_path / "run", "verbose": False}
+    elman.fit(task, recipe, settings=[*own, "train.epochs=1", "train.threads=1"], **options)
+    model = elman.fit(task, recipe, settings=[*own, "train.epochs=2", "train.threads=1"], resume=True, **options)
+    assert model.config.model.embedding == SIZE and model.recipe["train"]["epochs"] == 2
+
+
 def test_both_sides_of_a_translator(data: Path) -> None:
     run, said = begun("translate", data, f'model.target_vectors="{data / "vectors.txt"}"', "model.tied=none")
     tokens = list(run.model.vocabulary.target.tokens)
@@ -104,6 +124,9 @@ def test_the_model_is_whole_without_the_file(data: Path, tmp_path: Path) -> None
     elman.fit("classify", settings={"train.epochs": 1, "train.threads": 1}, **further)
     with pytest.raises(UserError, match=r"model\.vectors is for a fresh network"):
         elman.fit("classify", settings={"model.vectors": "other.txt"}, **further)
+    same = {"model.vectors": str(data / "vectors.txt"), "model.vectors_frozen": True}
+    with pytest.raises(UserError, match=r"model\.vectors_frozen is for a fresh network"):
+        elman.fit("classify", settings=same, **further)
     (data / "vectors.txt").unlink()
     model = elman.load(tmp_path / "run")
     assert model.config.model.embedding == SIZE
@@ -129,6 +152,7 @@ def test_a_folder_of_vectors_will_do_and_ngrams_know_every_word(tmp_path: Path, 
         (("model.vectors=missing.txt",), "model.vectors: no word vectors at missing.txt"),
         (("model.kind=ngram",), "n-grams and one-hot input have none"),
         (("model.vectors_frozen=true", "train.weight_decay=0.1"), "train.weight_decay would change frozen vectors"),
+        (("model.vectors_frozen=true", "model.max_norm=1"), "model.max_norm would shorten frozen vectors"),
     ],
 )
 def test_what_does_not_fit_is_told(data: Path, settings: tuple[str, ...], sentence: str) -> None:

@@ -129,12 +129,27 @@ def test_a_language_model_begins_with_any_state(options: dict[str, Any]) -> None
             model.generate("the", state=wrong)
 
 
+def test_a_network_whose_output_is_combined_refuses_a_state_by_name() -> None:
+    model = language_model(cell="rnn", layers=1, output="combined")
+    with pytest.raises(UserError, match=r"model\.output = combined begins with its own state"):
+        model.score("the cat", state={"1.h": np.zeros(9)})
+
+
 @pytest.mark.parametrize("decoder", ["plain", "bahdanau", "luong", "luong-feeding"])
-@pytest.mark.parametrize("options", [{"layers": 2, "cell": "lstm"}, {"attention": "additive", "reverse_source": True}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"layers": 2, "cell": "lstm"},
+        {"attention": "additive", "reverse_source": True},
+        {"bridge": "zero", "learned_state": True},
+    ],
+)
 def test_decoding_from_the_encoders_own_memory_is_translating(decoder: str, options: dict[str, Any]) -> None:
     if decoder == "plain":
         options = {**options, "attention": "general"}
     model = single(decoder=decoder, **options)
+    for part in model.network.decoder.body.initial:
+        part.data.normal_()
     asked: dict[str, Any] = {"n_best": 3, "beam": 4, "alignments": decoder != "plain"}
     expected, traces = model.predict(TEXTS, **asked), model.states(TEXTS)
     for one in (model, by_torch(model)):

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import elman
 from elman.errors import UserError
@@ -14,6 +15,7 @@ from elman.tasks.recipes import load_recipe
 from elman.tasks.task import Source
 from tests.tasks import classify_runs, tag_runs, translate_runs
 from tests.tasks.conftest import LanguageModels
+from tests.tasks.language_models import untrained
 from tests.tasks.resuming import assert_resumes_exactly
 from tests.tasks.runs import prose
 from tests.train.toy import quiet
@@ -56,6 +58,43 @@ def test_a_classifier_begins_with_the_weights_of_its_language_model(
     if kind == "words":
         assert model.vocabulary.tokenizer.tokens[size:] == ["zebra"]
         np.testing.assert_allclose(vectors[size], language.weights()["embedding.weight"].mean(axis=0), atol=1e-6)
+
+
+def test_padding_stays_zero_and_long_vectors_are_shortened_as_the_language_model_does(tmp_path: Path) -> None:
+    language = untrained("words", max_norm=0.5)
+    language.save(tmp_path / "language")
+    vectors = begun("classify", LABELLED, {"model.start": str(tmp_path / "language"), "model.padding_index": 3})
+    rows = vectors.weights()["embedding.weight"][: language.tokenizer.size]
+    read = language.network.embedding(torch.arange(len(rows))).detach().numpy()
+    assert np.linalg.norm(language.weights()["embedding.weight"], axis=1).max() > 0.6
+    assert not rows[3].any() and read[3].any()
+    np.testing.assert_allclose(np.delete(rows, 3, axis=0), np.delete(read, 3, axis=0), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ({"model.vectors": "vectors.txt"}, r"vectors of its own: leave model\.vectors out"),
+        ({"model.embedding": 0}, r"needs vectors: give model\.embedding above 0"),
+    ],
+)
+def test_vectors_are_those_of_the_language_model(tmp_path: Path, setting: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        elman.fit("classify", train=LABELLED, unlabelled=tmp_path / "more.txt", settings=setting, verbose=False)
+
+
+@pytest.mark.parametrize("given", ["start", "unlabelled"])
+def test_a_language_model_does_not_go_under_a_combined_output(
+    tmp_path: Path, language_models: LanguageModels, given: str
+) -> None:
+    (tmp_path / "more.txt").write_text("\n".join(TEXTS), encoding="utf-8")
+    settings = {"model.output": "combined", "model.cell": "rnn", "model.layers": 1}
+    own: dict[str, Any] = {"unlabelled": tmp_path / "more.txt"}
+    if given == "start":
+        settings, own = {"model.output": "combined"}, {}
+        settings["model.start"] = str(language_models("words", "forward"))
+    with pytest.raises(UserError, match=r"model\.output = combined was asked for, and the language model"):
+        elman.fit("classify", train=LABELLED, settings=settings, verbose=False, **own)
 
 
 def test_a_tagger_begins_with_its_words_wherever_they_stand(language_models: LanguageModels) -> None:
