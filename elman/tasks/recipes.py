@@ -35,6 +35,10 @@ def find_recipe(source: Path | str) -> Path:
     named = recipe_folder() / f"{source}.toml"
     if path.name == str(source) and named.exists():
         return named
+    if path.is_dir():
+        raise UserError(
+            f"{source} is a folder and no recipe: name each file or folder to train on with a --train of its own"
+        )
     raise UserError(f"no recipe '{source}': {nearest(str(source), recipe_names())}")
 
 

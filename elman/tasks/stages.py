@@ -91,6 +91,11 @@ def run_stages(
         return Report(task, report)
 
     key, starts = language_starts(task, recipe)
+    if key == "start" and getattr(recipe.model, "vectors", None):
+        raise UserError(
+            "the language model of the unlabelled texts has vectors of its own: leave model.vectors out, or begin it "
+            f"with them by -s 'transfer.lm=[\"model.vectors={recipe.model.vectors}\"]'"
+        )
     texts = Source(objects=all_texts(task, recipe, data, reporter.say), name="texts")
     made = []
     for number, start in enumerate(starts, 1):
