@@ -26,16 +26,15 @@ def states(
     """Write hidden states, cell states, gates and attention of texts as arrays: features for other programs."""
     from elman.records.lines import BadLines
     from elman.tasks import load
-    from elman.tasks.next_tokens import PromptReader
     from elman.tasks.predict import PredictOptions, inputs, read_texts
-    from elman.tasks.traces import check_arrays, together, write_states
+    from elman.tasks.traces import check_arrays, text_reader, together, write_states
 
     check_arrays(out)
     loaded = load(model)
-    found = []
+    found, reader = [], text_reader(loaded)
     for source in inputs(texts or ["-"], encoding):
         options = PredictOptions(where=source.where, format=format, column=column)
-        for record in read_texts(PromptReader(), source.lines(BadLines()), options):
+        for record in read_texts(reader, source.lines(BadLines()), options):
             found.append(loaded.states(record.text, layer=layer, label=label, target=target))
     if not found:
         raise UserError("there are no texts to read: give at least one")

@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import PackedSequence
 from elman.inspect.subject import Subject
 from elman.nn.cells import Cell, ChoGRUCell, LSTMCell, State
 from elman.nn.pooling import AttentionPooling, LastMaxMeanPooling, LastPooling, MaxPooling, Pooling
-from elman.nn.recurrent import cells_of
+from elman.nn.recurrent import Recurrent, cells_of
 from elman.nn.steps import run_stack, sequence_of_rows, unroll, unroll_directions
 from elman.nn.towers import BACKWARD, Towers
 
@@ -33,16 +33,21 @@ class PartsCell(Cell):
         none = self.W.new_zeros(len(self.W))
         self.b_x = none if cell.bias_ih is None else cell.bias_ih.detach().double()
         self.b_h = none if cell.bias_hh is None else cell.bias_hh.detach().double()
+        projection = getattr(cell, "weight_hr", None)  # P x H
+        self.R = None if projection is None else projection.detach().double()
 
     def project(self, x: Tensor) -> Tensor:
         """The parts of W x (... x P x G*H); the biases are left to `step`."""
         return linear(x, self.W)
 
     def step(self, projected: Tensor, state: State) -> State:
-        return self.lstm(projected, *state) if self.kind is LSTMCell else (self.gru(projected, *state),)
+        if self.kind is not LSTMCell:
+            return (self.gru(projected, *state),)
+        h, c = self.lstm(projected, *state)
+        return (h if self.R is None else linear(h, self.R)), c
 
     def lstm(self, x: Tensor, h: Tensor, c: Tensor) -> State:
-        """The parts of h' and c' (each B x P x H), from those of W x, h and c."""
+        """The parts of h', before a projection, and of c' (each B x P x H), from those of W x, h and c."""
         raise NotImplementedError
 
     def gru(self, x: Tensor, h: Tensor) -> Tensor:
@@ -67,20 +72,22 @@ def run_parts(subject: Subject, vectors: Tensor, embedded: PackedSequence, make:
     body, head, pooling = subject.body, subject.head, subject.pooling
     sizes = embedded.batch_sizes
 
-    def run(backward: bool, layer: nn.Module, below: Tensor) -> tuple[Tensor, State]:
-        cells = [make(cell) for cell in cells_of(layer)]
-        count = 2 if cells[0].kind is LSTMCell else 1
-        begin = vectors.new_zeros(len(cells), int(sizes[0]), vectors.size(1), body.hidden_size)  # D x B x P x H
-        if not backward:
-            return unroll_directions(cells, below, sizes, (begin,) * count)
-        output, final = unroll(cells[0], below, sizes, (begin[0],) * count, reverse=True)
-        return output, tuple(part.unsqueeze(0) for part in final)
+    def run(stack: Recurrent, backward: bool, depth: int, below: Tensor) -> tuple[Tensor, State]:
+        cells = [make(cell) for cell in cells_of(stack.layers[depth])]
+        begin = _first_state(stack, depth, int(sizes[0]), vectors)
+        if backward:
+            output, final = unroll(cells[0], below, sizes, tuple(part[0] for part in begin), reverse=True)
+            return output, tuple(part.unsqueeze(0) for part in final)
+        output, final = unroll_directions(cells, below, sizes, begin)
+        if stack.merge == "mean" and len(cells) == 2:
+            output = output.reshape(*output.shape[:-1], 2, -1).mean(dim=-2)
+        return output, final
 
     towers: Any = [(body, False)]
     if isinstance(body, Towers):
         towers = zip(body.towers, BACKWARD[body.direction], strict=True)
     stacks = [
-        run_stack(stack.layers, vectors, _reading(run, backward), lambda _, data: data, body.connections)
+        run_stack(stack.layers, vectors, _reading(run, stack, backward), lambda _, data: data, body.connections)
         for stack, backward in towers
     ]
     steps = torch.cat([output for output, _ in stacks], dim=-1)  # N x P x D*H
@@ -92,8 +99,17 @@ def run_parts(subject: Subject, vectors: Tensor, embedded: PackedSequence, make:
     return outputs + bias
 
 
-def _reading(run: Callable[[bool, nn.Module, Tensor], tuple[Tensor, State]], backward: bool) -> Any:
-    return lambda depth, layer, below: run(backward, layer, below)
+def _reading(run: Callable[[Recurrent, bool, int, Tensor], tuple[Tensor, State]], stack: Any, backward: bool) -> Any:
+    return lambda depth, layer, below: run(stack, backward, depth, below)
+
+
+def _first_state(stack: Recurrent, depth: int, batch: int, vectors: Tensor) -> State:
+    """The parts of the state before the first step (each D x B x P x H): zeros; a learned one is the last part's."""
+    count = stack.directions
+    state = tuple(vectors.new_zeros(count, batch, vectors.size(1), size) for size in stack.state_sizes)
+    for part, learned in zip(state, stack.initial, strict=False):
+        part[:, :, -1] = learned.detach()[depth * count : (depth + 1) * count]  # D x 1 x H
+    return state
 
 
 def _pooled(pooling: Pooling, steps: Tensor, final: Tensor, embedded: PackedSequence) -> Tensor:
@@ -101,7 +117,7 @@ def _pooled(pooling: Pooling, steps: Tensor, final: Tensor, embedded: PackedSequ
     if isinstance(pooling, LastMaxMeanPooling):
         return torch.cat([_pooled(cast(Pooling, part), steps, final, embedded) for part in pooling.parts], dim=-1)
     if isinstance(pooling, LastPooling):
-        last = final.permute(1, 2, 0, 3).flatten(2)  # B x P x D*H
+        last = final.mean(dim=0) if pooling.merge == "mean" else final.permute(1, 2, 0, 3).flatten(2)  # B x P x D*H
         return last if embedded.unsorted_indices is None else last[embedded.unsorted_indices]
     sequence = sequence_of_rows(embedded)  # N
     whole = steps.detach().sum(1)  # N x H

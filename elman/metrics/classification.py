@@ -4,6 +4,7 @@ A confusion matrix holds all that the scores of single labels need, so every one
 The plain-text tables fit a terminal; `draw_confusion` makes the picture.
 """
 
+import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -376,7 +377,8 @@ def draw_confusion(confusion: Confusion, path: Path) -> None:
             axes.text(column, row, confusion.counts[row, column], ha="center", va="center", fontsize=7, color=ink)
     axes.set_xlabel("predicted")
     axes.set_ylabel("right")
-    with write_aside(path) as aside:
+    with write_aside(path) as aside, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a sign that the font lacks is a box
         figure.savefig(aside, format="png", dpi=120)
 
 

@@ -153,6 +153,9 @@ def fit(
         raise UserError(f"there is no run to resume in {out}")
     _check_task(task, recipe)
     if saved is not None:
+        from elman.tasks.transfer import with_full_names
+
+        given = with_full_names(chosen.Recipe, given)  # as the run that is resumed has them
         settled = parse(chosen.Recipe, apply_overrides(saved.model_dump(), given), where="the settings")
     else:
         settled = load_recipe(chosen.Recipe, recipe, given)

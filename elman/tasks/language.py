@@ -71,10 +71,10 @@ class DataSettings(DataSection):
 
     @model_validator(mode="after")
     def _labels_need_lines(self) -> "DataSettings":
-        if self.label_column is not None and self.unit != "line":
-            raise ValueError('data.label_column needs data.unit = "line"')
         if self.texts_of is not None and self.label_column is not None:
             raise ValueError("data.texts_of reads texts without labels: leave data.label_column out")
+        if self.label_column is not None and self.unit != "line":
+            raise ValueError('data.label_column needs data.unit = "line"')
         if self.format is not None and self.texts_of is None:
             raise ValueError("data.format is that of another task's files: say of which with data.texts_of")
         return self

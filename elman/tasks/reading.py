@@ -13,9 +13,11 @@ import numpy as np
 
 from elman.batches.batches import Ids
 from elman.errors import UserError
+from elman.records.lines import read_lines
 from elman.records.memory import read_items
 from elman.records.places import Place, RecordError
 from elman.records.tables import text_of
+from elman.tasks.sections import column
 from elman.tasks.task import Source
 from elman.train.recipe import Section, Settings, apply_overrides, flatten, parse
 
@@ -67,21 +69,21 @@ def on_disk(source: Source, data: Any) -> Sequence[Path]:
     So are the texts of the records of another task, where `data.texts_of` says whose.
     """
     if source.objects is None and getattr(data, "texts_of", None) is not None:
-        source = Source(objects=_texts(source, data), name=Path(source.paths[0]).stem)
-        data = data.model_copy(update={"text_column": None})
+        name = data.text_column or "text"  # by which they are read again
+        source = Source(objects=[{name: text} for text in _texts(source, data)], name=Path(source.paths[0]).stem)
     if source.objects is None:
         return source.paths
     folder = Path(tempfile.mkdtemp(prefix="elman-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    column = getattr(data, "text_column", None) or "text"
+    name = getattr(data, "text_column", None) or "text"
     items = read_items(source.objects, source.name)
     rows = [(where, item if isinstance(item, dict) else _named(where, item)) for where, item in items]
     if getattr(data, "unit", "stream") == "stream":
-        texts = [_text(where, row.get(column)) for where, row in rows]
+        texts = [_text(where, row.get(name)) for where, row in rows]
         path, text = folder / f"{source.name}.txt", "".join(text.removesuffix("\n") + "\n" for text in texts)
     else:
         for where, row in rows:
-            text_of(where, row.get(column, ""), column)  # told of by its place
+            text_of(where, row.get(name, ""), name)  # told of by its place
         path, text = folder / f"{source.name}.jsonl", "".join(json.dumps(row) + "\n" for _, row in rows)
     path.write_text(text, encoding=data.encoding)
     return [path]
@@ -98,7 +100,15 @@ def _texts(source: Source, data: Any) -> list[str]:
     }
     told |= {"encoding": data.encoding} if data.encoding != "utf-8" else {}  # a corpus has its own
     section = parse(section, {key: value for key, value in told.items() if value}, where="data")
-    return [task.text_of(record) for record in source.read(task.reader(section), lambda line: None)]
+    reader: Any = task.reader(section)
+    if data.text_column is None or data.corpus is not None or not all(Path(path).is_file() for path in source.paths):
+        return [task.text_of(record) for record in source.read(reader, lambda line: None)]
+    told = {"format": data.format, "column": column(data.text_column)}  # as texts to predict for: none needs a label
+    return [
+        task.text_of(record)
+        for path in source.paths
+        for record in reader.lines(read_lines(path, data.encoding), path, **told)
+    ]
 
 
 def _named(where: Place, item: Any) -> dict[str, Any]:

@@ -35,6 +35,10 @@ def find_recipe(source: Path | str) -> Path:
     named = recipe_folder() / f"{source}.toml"
     if path.name == str(source) and named.exists():
         return named
+    if path.is_dir():
+        raise UserError(
+            f"{source} is a folder and no recipe: name each file or folder to train on with a --train of its own"
+        )
     raise UserError(f"no recipe '{source}': {nearest(str(source), recipe_names())}")
 
 
@@ -153,7 +157,7 @@ def check_named(data: DataSection) -> None:
 def check_there_again(data: DataSection) -> None:
     """Refuse to go on with a run whose data are gone: those in memory, and those of a pipe that is not there again."""
     if data.corpus is None and not data.train:
-        raise UserError("the records of this run were in memory: give them again as train=")
+        raise UserError("the records of this run were in memory: give them again, as they were given to fit")
     if _is_piped(data):
         again = UserError("this run learned from a pipe: pipe the same data again")
         if standard_input().isatty():

@@ -16,9 +16,13 @@ from numpy.typing import NDArray
 from elman.errors import UserError, nearest
 from elman.files import write_aside
 from elman.ragged import Ragged
+from elman.records.labelled import LabelledReader
+from elman.records.reader import TwoPartReader
 from elman.tasks.classify import TextClassifier
 from elman.tasks.language import LanguageModel
 from elman.tasks.model import Model
+from elman.tasks.next_tokens import PromptReader
+from elman.tasks.sections import column
 from elman.tasks.tag import TagModel
 from elman.tasks.translate import Translator
 from elman.text.encoder import WordEncoder, words
@@ -37,6 +41,13 @@ Ints = NDArray[np.int64]
 
 STATES = ("h", "c")
 """Letters of what a layer carries from step to step."""
+
+
+def text_reader(model: AnyModel) -> TwoPartReader[Any]:
+    """What reads files of texts for `elman states`: in tables, the column of the text that the model learned from."""
+    data = model._data()
+    told = column(getattr(data, "text_column", None) or getattr(data, "source", None))
+    return LabelledReader(text=told) if isinstance(model, TextClassifier) else PromptReader(text=told)
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,10 @@ class StartSection(LayersSection):
     def made(cls, table: Mapping[str, Any]) -> dict[str, Any]:
         """What of this section follows where a language model is made to go under it."""
         if table.get("vectors"):
-            raise UserError("the language model of unlabelled texts has vectors of its own: leave model.vectors out")
+            raise UserError(
+                "the language model of the unlabelled texts has vectors of its own: leave model.vectors out, or begin it "
+                f"with them by -s 'transfer.lm=[\"model.vectors={table['vectors']}\"]'"
+            )
         if table.get("embedding") == 0:
             raise UserError("the language model of unlabelled texts needs vectors: give model.embedding above 0")
         both = table.get("bidirectional", cls.model_fields["bidirectional"].default)
@@ -136,16 +139,15 @@ def followed(kind: type[Any], tables: Mapping[str, Any], asked: Mapping[str, Any
 
     `asked` are the tables of what the user said: what differs there is refused, where the rest of a recipe gives way.
     """
-    named = tables.get("model", {})
-    if not isinstance(named, Mapping) or not can_start(kind):
-        return dict(tables)
+    result = with_full_names(kind, tables)
+    if not isinstance(result.get("model", {}), Mapping) or not can_start(kind):
+        return result
     section: Any = kind.model_fields["model"].annotation
-    own = {key: _absolute(named[key]) for key in FOLDERS if key in section.model_fields and named.get(key)}
-    result = {**tables, "model": {**named, **own}}
+    own = {key: value for key, value in _table(result, "model").items() if key in FOLDERS and value}
     if _table(tables, "data").get("unlabelled"):  # for which a language model is made, if none is named
         made = {} if any(key in own for key in LANGUAGE_MODELS) else section.made(result["model"])
         _check_asked("model", made, asked, "of the unlabelled texts")
-        result["model"] = {**result["model"], **made}
+        result["model"] = {**_table(result, "model"), **made}
     sources: dict[str, str] = {}
     for key in section.starts:
         if not isinstance(folder := own.get(key), str):
@@ -158,6 +160,23 @@ def followed(kind: type[Any], tables: Mapping[str, Any], asked: Mapping[str, Any
             _check_other(name, values, result, sources, f"model.{key}")
             result[name] = {**_table(result, name), **values}
     return result
+
+
+def with_full_names(kind: type[Any], tables: Mapping[str, Any]) -> dict[str, Any]:
+    """The tables of a recipe, the folders and files that a network begins with named from the root on.
+
+    >>> from elman.tasks.language import LanguageRecipe
+    >>> Path(with_full_names(LanguageRecipe, {"model": {"vectors": "v.txt"}})["model"]["vectors"]).is_absolute()
+    True
+    """
+    named = tables.get("model")
+    if not isinstance(named, Mapping) or "model" not in kind.model_fields:
+        return dict(tables)
+    known = getattr(kind.model_fields["model"].annotation, "model_fields", {})
+    return {
+        **tables,
+        "model": {**named, **{key: _absolute(named[key]) for key in FOLDERS if key in known and named.get(key)}},
+    }
 
 
 def _absolute(given: Any) -> Any:

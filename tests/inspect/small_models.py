@@ -55,4 +55,6 @@ def _enlarged(network: Any) -> Any:
     with torch.no_grad():
         for weight in network.body.parameters():
             weight.mul_(LARGER)
+        for state in getattr(network.body, "initial", ()):
+            state.normal_()
     return network.eval()

@@ -19,6 +19,8 @@ SETTINGS = [
     ("model.cell=gru", "model.pooling=last", "model.bidirectional=false"),
     ("model.cell=gru-cho", "model.pooling=attention", "model.layers=2"),
     ("model.cell=gru", "model.characters=4"),
+    ("model.cell=gru", "model.merge=mean", "model.layers=2", "model.pooling=last"),
+    ("model.cell=lstm", "model.projection=3", "model.learned_state=true", "model.merge=mean", "model.layers=2"),
 ]
 
 

@@ -232,7 +232,7 @@ def test_a_model_to_start_from_is_a_folder() -> None:
 
 def test_records_in_memory_are_given_again_to_go_on(tmp_path: Path) -> None:
     fit(out=tmp_path / "run", settings={"train.steps": 2})
-    with pytest.raises(UserError, match="records of this run were in memory: give them again as train="):
+    with pytest.raises(UserError, match="records of this run were in memory: give them again"):
         elman.fit("classify", out=tmp_path / "run", resume=True, verbose=False)
 
 

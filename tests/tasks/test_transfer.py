@@ -344,6 +344,37 @@ def test_a_language_model_learns_on_from_the_texts_of_labelled_files(
     assert not {"LABEL", "label", "text"} & set(data.facts["tokenizer"].tokens)
 
 
+def test_of_a_table_with_odd_columns_that_of_the_text_is_enough(tmp_path: Path) -> None:
+    table = tmp_path / "visits.csv"
+    table.write_text("Nr.,What was said?,again\n" + '7,"fine soup",\n8,"cold soup",no\n' * 4, encoding="utf-8")
+    settings = {"data.texts_of": "classify", "data.text_column": "What was said?", "text.kind": "words"}
+    settings |= {"data.unit": "line", "baseline.order": 0, "train.steps": 1}
+    model = elman.fit("lm", train=table, settings=settings, reporter=quiet())
+    assert {"fine", "cold", "soup"} <= set(model.tokenizer.tokens)
+    assert not {"no", "7", "Nr.", "said?"} & set(model.tokenizer.tokens)
+
+
+def test_word_vectors_go_to_the_language_model_of_unlabelled_texts(tmp_path: Path) -> None:
+    more, vectors = tmp_path / "more.txt", tmp_path / "vectors.txt"
+    more.write_text("a fine film\n" * 9, encoding="utf-8")
+    vectors.write_text("fine 1 2\nfilm 3 4\n", encoding="utf-8")
+    settings = {"text.kind": "words", "model.vectors": str(vectors)}
+    with pytest.raises(UserError, match=r"has vectors of its own: leave model.vectors out, or .*transfer.lm"):
+        elman.fit("classify", train=list(LABELLED), unlabelled=more, settings=settings, reporter=quiet())
+
+
+def test_the_same_command_resumes_where_a_folder_was_named_from_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "vectors.txt").write_text("cat 1 2\nsat 3 4\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    settings = {"text.kind": "words", "model.vectors": "vectors.txt", "model.hidden": 3, "train.epochs": 1}
+    told = {"train": list(LABELLED), "out": "run", "reporter": quiet()}
+    elman.fit("classify", settings=settings, **told)
+    model = elman.fit("classify", settings={**settings, "train.epochs": 2}, resume=True, **told)
+    assert model.config.recipe["train"]["epochs"] == 2
+
+
 def test_tagged_files_are_texts_too(tmp_path: Path) -> None:
     file = tag_runs.write(tmp_path / "train.conll")
     settings = {"data.texts_of": "tag", "text.kind": "words", "data.unit": "line", "baseline.order": 0}
