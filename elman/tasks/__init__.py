@@ -123,6 +123,7 @@ def fit(
     from elman.tasks import training
     from elman.tasks.recipes import load_recipe, replaced
     from elman.tasks.run import saved_recipe
+    from elman.tasks.transfer import full_folders
     from elman.train.progress import Reporter
 
     if resume and force:
@@ -153,7 +154,7 @@ def fit(
         raise UserError(f"there is no run to resume in {out}")
     _check_task(task, recipe)
     if saved is not None:
-        settled = parse(chosen.Recipe, apply_overrides(saved.model_dump(), given), where="the settings")
+        settled = parse(chosen.Recipe, apply_overrides(saved.model_dump(), full_folders(given)), where="the settings")
     else:
         settled = load_recipe(chosen.Recipe, recipe, given)
         if (line := replaced(recipe, given)) is not None:

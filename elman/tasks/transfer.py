@@ -136,8 +136,8 @@ def followed(kind: type[Any], tables: Mapping[str, Any], asked: Mapping[str, Any
     if not isinstance(named, Mapping) or not can_start(kind):
         return dict(tables)
     section: Any = kind.model_fields["model"].annotation
-    own = {key: _absolute(named[key]) for key in FOLDERS if key in section.model_fields and named.get(key)}
-    result = {**tables, "model": {**named, **own}}
+    result = full_folders({**tables, "model": named})
+    own = {key: result["model"][key] for key in FOLDERS if key in section.model_fields and named.get(key)}
     if _table(tables, "data").get("unlabelled"):  # for which a language model is made, if none is named
         made = {} if any(key in own for key in LANGUAGE_MODELS) else section.made(result["model"])
         _check_asked("model", made, asked, "of the unlabelled texts")
@@ -156,8 +156,19 @@ def followed(kind: type[Any], tables: Mapping[str, Any], asked: Mapping[str, Any
     return result
 
 
+def full_folders(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """The tables of a recipe with names of folders, and of files of vectors, that hold wherever a run is resumed from.
+
+    >>> full_folders({"model": {"start": "/runs/lm", "hidden": 8}})
+    {'model': {'start': '/runs/lm', 'hidden': 8}}
+    """
+    named = tables.get("model")
+    if not isinstance(named, Mapping):
+        return dict(tables)
+    return {**tables, "model": {key: _absolute(one) if key in FOLDERS and one else one for key, one in named.items()}}
+
+
 def _absolute(given: Any) -> Any:
-    """Names of folders that hold wherever a run is resumed from."""
     if isinstance(given, str):
         return str(Path(given).absolute())
     return [_absolute(one) for one in given] if isinstance(given, list | tuple) else given

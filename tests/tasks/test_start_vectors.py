@@ -142,3 +142,8 @@ def test_the_older_names_of_a_tagger_are_understood(data: Path) -> None:
     older = load_recipe(TagRecipe, None, [f'text.vectors="{data / "vectors.txt"}"', "model.freeze_vectors=true"])
     assert (older.model.vectors, older.model.vectors_frozen) == (str(data / "vectors.txt"), True)
     assert ModelSettings.model_validate({"freeze_vectors": True}).vectors_frozen is False  # a folder that is trained
+
+
+def test_a_negative_number_of_epochs_is_refused() -> None:
+    with pytest.raises(UserError, match="a number of epochs from 0 on"):
+        load_recipe(TASKS["lm"].Recipe, None, {"model.vectors": "any", "model.vectors_frozen": -1})
