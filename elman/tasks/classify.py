@@ -187,6 +187,12 @@ class ClassifyRecipe(Section):
             raise ValueError('model.characters spells words: it needs text.kind = "words"')
         return self
 
+    @model_validator(mode="after")
+    def _begins_with_one(self) -> "ClassifyRecipe":
+        if self.data.unlabelled and self.model.vectors:
+            raise ValueError("data.unlabelled makes a language model, which has vectors: leave model.vectors out")
+        return self
+
 
 # The model
 

@@ -391,6 +391,9 @@ def signed_words(text: str) -> tuple[list[str], list[str]]:
 
     >>> signed_words("king - man + woman")
     (['king', 'woman'], ['man'])
+    >>> signed_words("king -")
+    Traceback (most recent call last):
+    elman.errors.UserError: no word follows the last sign of 'king -': write king - man + woman
     """
     plus: list[str] = []
     minus: list[str] = []
@@ -401,6 +404,8 @@ def signed_words(text: str) -> tuple[list[str], list[str]]:
         else:
             side.append(word)
             side = plus
+    if text.split()[-1:] in (["+"], ["-"], ["−"]):
+        raise UserError(f"no word follows the last sign of {text!r}: write king - man + woman")
     return plus, minus
 
 

@@ -155,7 +155,23 @@ def language_recipe(task: Task[Any, Any], recipe: Any, start: str | None) -> Any
         sizes = {"embedding": recipe.model.embedding, "direction": recipe.model.direction}
         settings |= {"model": layers_of(recipe.model) | sizes, "data": {"unit": "line"}}
         settings["text"] = {key: getattr(recipe.text, key) for key in TokenizerSettings.model_fields}
-    return parse(language.Recipe, apply_overrides(settings, list(recipe.transfer.lm)), where="transfer.lm")
+    made = parse(language.Recipe, apply_overrides(settings, list(recipe.transfer.lm)), where="transfer.lm")
+    if start is None:
+        _check_goes_under(language_starts(task, recipe)[0], settings, made)
+    return made
+
+
+def _check_goes_under(key: str, settings: dict[str, Any], made: Any) -> None:
+    """Refuse a language model that the task's own network, or tokenizer, could not go on with."""
+    if key == "strings" and made.text.kind not in ("characters", "bytes"):
+        raise UserError(f"transfer.lm: text.kind = {made.text.kind}, and strings are of characters or bytes")
+    for section in ("model", "text") if key == "start" else ():
+        for name, value in settings[section].items():
+            if (other := getattr(getattr(made, section), name)) != value:
+                raise UserError(
+                    f"transfer.lm: {section}.{name} = {other}, and the language model has the task's own layers and "
+                    f"tokenizer, where it is {value}: leave it out, or say it of the task"
+                )
 
 
 def without_language_model(recipe: Any) -> Any:

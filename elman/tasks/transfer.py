@@ -78,8 +78,8 @@ class StartSection(LayersSection):
         """What of this section follows where a language model is made to go under it."""
         if table.get("vectors"):
             raise UserError(
-                "the language model of the unlabelled texts has vectors of its own: leave model.vectors out, or begin it "
-                f"with them by -s 'transfer.lm=[\"model.vectors={table['vectors']}\"]'"
+                "the language model of the unlabelled texts has vectors of its own: leave model.vectors out, or begin "
+                f"it with them by -s 'transfer.lm=[\"model.vectors={table['vectors']}\"]'"
             )
         if table.get("embedding") == 0:
             raise UserError("the language model of unlabelled texts needs vectors: give model.embedding above 0")
@@ -145,7 +145,7 @@ def followed(kind: type[Any], tables: Mapping[str, Any], asked: Mapping[str, Any
     section: Any = kind.model_fields["model"].annotation
     own = {key: value for key, value in _table(result, "model").items() if key in FOLDERS and value}
     if _table(tables, "data").get("unlabelled"):  # for which a language model is made, if none is named
-        made = {} if any(key in own for key in LANGUAGE_MODELS) else section.made(result["model"])
+        made = {} if any(key in own for key in LANGUAGE_MODELS) else section.made(_table(result, "model"))
         _check_asked("model", made, asked, "of the unlabelled texts")
         result["model"] = {**_table(result, "model"), **made}
     sources: dict[str, str] = {}
@@ -180,7 +180,6 @@ def with_full_names(kind: type[Any], tables: Mapping[str, Any]) -> dict[str, Any
 
 
 def _absolute(given: Any) -> Any:
-    """Names of folders that hold wherever a run is resumed from."""
     if isinstance(given, str):
         return str(Path(given).absolute())
     return [_absolute(one) for one in given] if isinstance(given, list | tuple) else given

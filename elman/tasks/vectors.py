@@ -37,6 +37,8 @@ class VectorsSection(Section):
     @model_validator(mode="after")
     def _frozen_what(self) -> "VectorsSection":
         named = [key for key in ("vectors", "target_vectors") if getattr(self, key, None)]
+        if self.vectors_frozen < 0:
+            raise ValueError("model.vectors_frozen should be true, false, or a number of epochs from 0 on")
         if self.vectors_frozen and not named:
             raise ValueError("model.vectors_frozen needs model.vectors, a folder or a file to take them from")
         if self.vectors_frozen and getattr(self, "sparse", False):

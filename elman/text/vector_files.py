@@ -86,17 +86,22 @@ class _Wanted(Protocol):
 
 
 def _text(path: Path, wanted: _Wanted) -> Iterator[Row]:
-    size = taken = 0
+    size = taken = count = 0
     with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
         for number, raw in enumerate(file, 1):
             line = raw.rstrip(" \r\n")
-            if not line or (number == 1 and _heading(line.encode()) is not None):
+            if number == 1 and (heading := _heading(line.encode())) is not None:
+                count = heading[0]
+                continue
+            if not line:
                 continue
             word, _, rest = line.partition(" ")
             size = size or len(rest.split())
             taken += 1
             if wanted(taken, word):
                 yield f"{path}:{number}", *_parse(path, number, line, size)
+    if taken < count:
+        raise UserError(f"{path} ends behind {taken:,} of {count:,} vectors: copy it again")
 
 
 def _heading(line: bytes) -> tuple[int, int] | None:

@@ -68,8 +68,7 @@ class WordVectors:
     @cached_property
     def unit(self) -> Floats:
         """The vectors made as long as one."""
-        lengths = np.maximum(np.linalg.norm(self.matrix, axis=1, keepdims=True), 1e-12)
-        return np.asarray(self.matrix / lengths, np.float32)
+        return np.asarray(self.matrix / np.maximum(_lengths(self.matrix), 1e-12), np.float32)
 
     def vector(self, word: str) -> Floats:
         """The vector of a word; a UserError names the nearest spelling where there is none."""
@@ -148,4 +147,13 @@ class WordVectors:
 
 
 def _unit(vector: Floats) -> Floats:
-    return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-12), np.float32)
+    return np.asarray(vector / max(float(_lengths(vector)[0]), 1e-12), np.float32)
+
+
+def _lengths(rows: Floats) -> NDArray[np.floating]:
+    """The length of each row, or of the only one; in twice as many bits where float32 is too small for squares."""
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
+    if np.isfinite(lengths).all():
+        return np.asarray(lengths)
+    return np.asarray(np.linalg.norm(rows.astype(np.float64), axis=-1, keepdims=True))

@@ -152,3 +152,19 @@ def test_a_file_that_is_not_there_is_told_of(tmp_path: Path, files: dict[str, Pa
     given = {"train": files["train"], "unlabelled": tmp_path / "nowhere.txt"}
     with pytest.raises(UserError, match=r"no such file: .*nowhere\.txt"):
         elman.fit("classify", **given, out=tmp_path / "run", settings=SMALL, verbose=False)
+
+
+@pytest.mark.parametrize(
+    "setting", ["model.hidden=9", "model.embedding=5", "model.layers=2", "model.direction=forward", "text.kind=bytes"]
+)
+def test_a_language_model_that_would_not_fit_is_refused_before_it_is_trained(
+    tmp_path: Path, files: dict[str, Path], setting: str
+) -> None:
+    with pytest.raises(UserError, match=f"transfer.lm: {setting.replace('=', ' = ')}, and the language model"):
+        elman.fit("classify", **files, out=tmp_path / "run", settings=SMALL | {"transfer.lm": [setting]}, verbose=False)
+    assert not (tmp_path / "run" / "stages").exists()
+
+
+def test_unlabelled_texts_do_not_go_with_vectors(tmp_path: Path, files: dict[str, Path]) -> None:
+    with pytest.raises(UserError, match=r"leave model\.vectors out"):
+        elman.fit("classify", **files, out=tmp_path / "run", settings=SMALL | {"model.vectors": "any"}, verbose=False)

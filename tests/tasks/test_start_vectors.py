@@ -149,7 +149,7 @@ def test_a_folder_of_vectors_will_do_and_ngrams_know_every_word(tmp_path: Path, 
     [
         (("model.embedding=9",), "vectors of 5 dimensions, and model.embedding is 9: say -s model.embedding=5"),
         (("model.vectors=none", "model.vectors_frozen=true"), "model.vectors_frozen needs model.vectors"),
-        (("model.vectors=missing.txt",), "model.vectors: no word vectors at missing.txt"),
+        (("model.vectors=missing.txt",), "model.vectors: no word vectors at .*missing.txt"),
         (("model.kind=ngram",), "n-grams and one-hot input have none"),
         (("model.vectors_frozen=true", "train.weight_decay=0.1"), "train.weight_decay would change frozen vectors"),
         (("model.vectors_frozen=true", "model.max_norm=1"), "model.max_norm would shorten frozen vectors"),
@@ -166,3 +166,8 @@ def test_the_older_names_of_a_tagger_are_understood(data: Path) -> None:
     older = load_recipe(TagRecipe, None, [f'text.vectors="{data / "vectors.txt"}"', "model.freeze_vectors=true"])
     assert (older.model.vectors, older.model.vectors_frozen) == (str(data / "vectors.txt"), True)
     assert ModelSettings.model_validate({"freeze_vectors": True}).vectors_frozen is False  # a folder that is trained
+
+
+def test_a_negative_number_of_epochs_is_refused() -> None:
+    with pytest.raises(UserError, match="a number of epochs from 0 on"):
+        load_recipe(TASKS["lm"].Recipe, None, {"model.vectors": "any", "model.vectors_frozen": -1})

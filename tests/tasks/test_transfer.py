@@ -381,3 +381,15 @@ def test_tagged_files_are_texts_too(tmp_path: Path) -> None:
     model = elman.fit("lm", train=file, settings={**settings, "train.steps": 1}, reporter=quiet())
     assert {"went", "Ada"} <= set(model.tokenizer.tokens)
     assert "B-PER" not in model.tokenizer.tokens
+
+
+def test_a_run_that_names_its_language_model_from_here_resumes_by_the_same_command(
+    tmp_path: Path, language_models: LanguageModels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(language_models("words", "both"))
+    monkeypatch.chdir(folder.parent)
+    settings = SHORT | {"model.start": folder.name}
+    elman.fit("classify", train=LABELLED, out=tmp_path / "run", settings=settings, verbose=False)
+    more = settings | {"train.steps": 4}
+    model = elman.fit("classify", train=LABELLED, out=tmp_path / "run", settings=more, resume=True, verbose=False)
+    assert model.report["run"]["steps"] == 4

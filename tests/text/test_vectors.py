@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from elman.errors import UserError
 from elman.text.vector_files import read_vectors
+from elman.text.vectors import WordVectors
 
 
 def write(folder: Path, text: str) -> Path:
@@ -56,3 +58,16 @@ def test_what_is_wrong_is_named_by_its_line(tmp_path: Path, text: str, sentence:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no word vectors at .*none\.txt: name a file of them"):
         read_vectors(tmp_path / "none.txt")
+
+
+def test_vectors_whose_squares_overflow_have_cosines() -> None:
+    matrix = np.array([[1, 2], [2, 1]], np.float32)
+    vectors = WordVectors(["a", "b"], matrix * np.float32(1e38))
+    assert vectors.similarity("a", "b") == pytest.approx(0.8)
+    assert vectors.nearest("a", 1)[0].score == pytest.approx(0.8)
+
+
+def test_a_text_file_that_ends_too_soon_is_told(tmp_path: Path) -> None:
+    (tmp_path / "cut.txt").write_text("3 2\nthe 0.5 1\ncat 1 2\n")
+    with pytest.raises(UserError, match="ends behind 2 of 3 vectors: copy it again"):
+        read_vectors(tmp_path / "cut.txt")
