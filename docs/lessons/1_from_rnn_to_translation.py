@@ -4,6 +4,9 @@
 # This lesson follows the first set of notes: cells, gradients that vanish, translation with attention, beam search,
 # and the room in which generated text is tested. It begins where most courses end, with a model that works; the rest
 # explains it.
+#
+# To follow it: `pip install '.[demo]'` in Elman's folder, then a notebook or Python's prompt, cell by cell. The first
+# model is there after a few seconds, the whole lesson takes some minutes.
 
 # %% [markdown]
 # ## A first model
@@ -52,7 +55,8 @@ chance = random.Random(0)
 sentence(chance)
 
 # %% [markdown]
-# One call trains, keeps the best model on held-out pairs, and scores it beside the baselines that it has to beat.
+# One call trains, keeps the best model on pairs that it holds out, and scores it on them beside the baselines that it
+# has to beat. The settings make it small and quick; all have defaults. Without `verbose=False` it tells how it goes.
 
 # %%
 import elman
@@ -64,26 +68,44 @@ SETTINGS = {
     "model.cell": "gru",
     "model.hidden": 64,
     "model.embedding": 32,
-    "model.input_dropout": 0,
+    "model.input_dropout": 0,  # with so regular a language nothing has to be made harder
     "model.output_dropout": 0,
     "loss.smoothing": 0,
-    "batch.tokens": 300,
+    "batch.tokens": 300,  # about 40 pairs an update
     "train.lr": 1e-2,
     "train.epochs": EPOCHS,
-    "search.beam": 2,
+    "search.beam": 2,  # hypotheses that are kept while it writes; more of that below
 }
 
 pairs = [sentence(chance) for _ in range(PAIRS)]
 first = elman.fit("translate", train=pairs, settings=SETTINGS, verbose=False)
 first
 
+# %% [markdown]
+# Exact match is the share of sentences that are right to the last word; [lesson 3](3_derivations_by_hand.md) computes
+# BLEU by hand. A sentence that it has not seen:
+
 # %%
 first.predict("the tall girl paints a small house").text
 
 # %% [markdown]
-# That is the whole of it; on the command line it is `elman train translate --train pairs.tsv --out runs/first` and
-# `elman predict runs/first "the tall girl paints a small house"`. While it writes, the model attends to the words
-# that it has read. The picture shows how much: a row for each word that it wrote. The adjective and its noun cross.
+# That is the whole of it. The command line wants the pairs in a file, a tab between the two:
+
+# %%
+from pathlib import Path
+
+Path("pairs.tsv").write_text("".join(f"{english}\t{spanish}\n" for english, spanish in pairs), encoding="utf-8")
+print(Path("pairs.tsv").read_text(encoding="utf-8").splitlines()[0])
+
+# %% [markdown]
+# ```
+# elman train translate --train pairs.tsv -s text.kind=words -s model.hidden=64 -s train.lr=0.01 -s batch.tokens=300 \
+#     -s train.epochs=8 --out runs/first
+# elman predict runs/first "the tall girl paints a small house"
+# ```
+#
+# While it writes, the model attends to the words that it has read. The picture shows how much: a row for each word
+# that it wrote. The adjective and its noun cross.
 
 # %% What the first translator attends to
 import elman.inspect
@@ -360,7 +382,7 @@ assert (say(search(1).ids), say(search(2).ids), say(best.ids)) == ("yes yes", "o
 
 # %%
 from elman.decode import Sampling
-from elman.generated.builtin import python_sources
+from elman.generated.sources import python_sources
 
 CHARACTERS = 1_500_000  # fast: 40_000
 UPDATES = 500  # fast: 3

@@ -271,10 +271,13 @@ for layers, both in ((1, False), (4, False), (1, True), (4, True)):
 # ## What can be counted
 #
 # A finite automaton has no memory but its state. Three states recognise ab*; for aⁿbⁿ it would need a state for every
-# n. A stack needs no such bound: push for an a, pop for a b.
+# n. A stack needs no such bound: push for an a, pop for a b. `StackRecogniser` is such an automaton; told how deep its
+# stack is at most, it is a finite one.
 
 # %%
 import re
+
+from elman.lab.recognisers import StackRecogniser
 
 
 def automaton(text, moves={("start", "a"): "seen a", ("seen a", "b"): "seen a"}):
@@ -285,46 +288,36 @@ def automaton(text, moves={("start", "a"): "seen a", ("seen a", "b"): "seen a"})
     return state == "seen a"
 
 
-def stack(text):
-    """Whether a stack automaton accepts: aⁿbⁿ, n from 1."""
-    held = []
-    for place, symbol in enumerate(text):
-        if symbol == "a" and "b" not in text[:place]:
-            held.append("a")
-        elif symbol == "b" and held:
-            held.pop()
-        else:
-            return False
-    return bool(text) and not held
-
-
 strings = [
     "".join(symbols) for n in range(1, 9) for symbols in np.array(np.meshgrid(*[["a", "b"]] * n)).reshape(n, -1).T
 ]
 print(
     "ab*: ", all(automaton(word) == bool(re.fullmatch("ab*", word)) for word in strings), "for", len(strings), "words"
 )
-print("aⁿbⁿ:", all(stack(word) == (word == "a" * (len(word) // 2) + "b" * (len(word) // 2)) for word in strings))
+
+stack = StackRecogniser({"a": "b"}, turns=True)  # after the first b no a
+finite = stack.finite(states=7)
+accepted = [word for word in strings if stack.accepts(word)]
+print("aⁿbⁿ:", *accepted)
+print(f"with {finite.states} states:", *(word for word in strings if finite.accepts(word)))
 
 # %% [markdown]
 # A weighted automaton gives a number in place of yes or no: the product of matrices, one for each symbol, between a
-# first and a last vector. That is a recurrent network without its σ. This one counts a's minus b's:
+# first and a last vector. That is a recurrent network without its σ, in which the symbol picks the matrix, and Elman
+# makes the one of the other. This one counts a's minus b's:
 
 # %%
-MOVES = {"a": np.array([[1, 1], [0, 1]]), "b": np.array([[1, -1], [0, 1]])}
-
-
-def weight(text):
-    state = np.array([1, 0])
-    for symbol in text:
-        state = state @ MOVES[symbol]
-    return int(state @ np.array([0, 1]))
-
-
-print({text: weight(text) for text in ("aaab", "ab", "abb")})
+up, down = torch.tensor([[1.0, 1], [0, 1]]), torch.tensor([[1.0, -1], [0, 1]])
+counter = elman.nn.WeightedAutomaton([1, 0], torch.stack([up, down]), [0, 1])
+as_network = counter.network()
+for text in ("aaab", "ab", "abb"):
+    ids = ["ab".index(symbol) for symbol in text]
+    print(f"{text:4} automaton {counter.score(ids):2.0f}, network {as_network(torch.tensor([ids])).item():2.0f}")
 
 # %% [check]
-assert weight("aaab") == 2 and weight("abb") == -1
+assert counter.score([0, 0, 0, 1]) == 2 and as_network(torch.tensor([[0, 1, 1]])).item() == -1
+assert accepted == ["a" * n + "b" * n for n in range(1, 5)]
+assert finite.accepts("aaabbb") and not finite.accepts("aaaabbbb")
 
 # %% [markdown]
 # Can a network learn to count? It learns aⁿbⁿ and others with n up to 10 and is asked for more:

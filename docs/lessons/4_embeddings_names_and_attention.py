@@ -91,6 +91,28 @@ print("boy - man + woman =", analogy("man", "boy", "woman"))
 assert answer == "queen" and analogy("man", "boy", "woman") == "girl"
 
 # %% [markdown]
+# A softmax over all words is slow where there are many of them. Elman's word vectors are learned by a compiled kernel,
+# against a few words that are drawn ([the guide](../vectors.md)); for a vocabulary as small as this one the full
+# softmax is there too:
+
+# %% A map of words and their neighbours
+import elman
+import elman.inspect
+
+EPOCHS = 20  # fast: 1
+told = [f"the {person} says {pronoun} has a {thing}" for person, (pronoun, thing) in PEOPLE.items()] * 40
+chance.shuffle(told)
+WORDS = {"model.embedding": 8, "model.window": 6, "model.dynamic": False, "model.objective": "softmax"}
+WORDS |= {"model.sample": 0, "train.lr": 0.2, "train.epochs": EPOCHS, "train.threads": 1}
+learned = elman.fit("embed", train=["\n".join(told)], settings=WORDS, verbose=False)
+royal = learned.predict("king - man + woman")[0]
+print(f"king - man + woman = {royal.word}, cosine {royal.score:.2f}")
+elman.inspect.explain(learned, ["king", "queen", "man", "woman"], view="map")
+
+# %% [check]
+assert royal.word == "queen"
+
+# %% [markdown]
 # ## What an embedding layer can be told
 #
 # `torch.nn.Embedding` takes indices of any shape and adds a dimension. Four options change what it does:
@@ -121,7 +143,8 @@ assert scaled.weight.grad[2].tolist() == [1, 1, 1] and sparse.weight.grad.is_spa
 
 # %% [markdown]
 # Not every optimizer takes sparse gradients; SGD, SparseAdam and Adagrad do. The padding's vector is zero only at
-# first: whoever initialises the matrix anew has to set it to zero again.
+# first: whoever initialises the matrix anew has to set it to zero again. In a recipe of Elman's the options are
+# `model.padding_index`, `model.scale_by_frequency`, `model.max_norm` and `model.sparse` ([layers](../layers.md)).
 #
 # ## Names as code points
 #
@@ -129,11 +152,9 @@ assert scaled.weight.grad[2].tolist() == [1, 1, 1] and sparse.weight.grad.is_spa
 # longest:
 
 # %%
-from elman.ragged import Ragged
-
 names = ["adylov", "solan", "hard", "san"]
-codes = Ragged.of([[ord(letter) for letter in name] for name in names])
-codes.padded()
+codes = [[ord(letter) for letter in name] for name in names]
+elman.pad(codes)
 
 # %% [markdown]
 # Of the 24 places 6 hold nothing, and a recurrent layer would compute steps for them. Packed, the first steps of all
@@ -143,13 +164,14 @@ codes.padded()
 # %%
 from torch.nn.utils.rnn import pack_padded_sequence
 
-two = Ragged.of([[ord(letter) for letter in text] for text in ("abc", "x")])
-print("".join(map(chr, two.packed())), two.packing.batch_sizes.tolist())
-packed = pack_padded_sequence(torch.tensor(two.padded()), torch.tensor(two.lengths), batch_first=True)
+two = elman.pack([list("abc"), list("x")])
+print("".join(two.data), two.batch_sizes.tolist())
+padded = torch.tensor(elman.pad([[97, 98, 99], [120]]))
+packed = pack_padded_sequence(padded, torch.tensor([3, 1]), batch_first=True)
 print("".join(map(chr, packed.data)), packed.batch_sizes.tolist(), "by torch")
 
 # %% [check]
-assert "".join(map(chr, two.packed())) == "axbc" and two.packing.batch_sizes.tolist() == [2, 1, 1]
+assert "".join(two.data) == "axbc" and two.batch_sizes.tolist() == packed.batch_sizes.tolist() == [2, 1, 1]
 
 # %% [markdown]
 # It is not only a matter of time. The last state of a padded name is one that has gone on reading zeros:
@@ -159,7 +181,7 @@ import elman.nn
 
 torch.manual_seed(0)
 embedding, gru = nn.Embedding(128, 16, padding_idx=0), elman.nn.GRU(16, 16, batch_first=True)
-padded, lengths = torch.tensor(codes.padded()), torch.tensor(codes.lengths)
+padded, lengths = torch.tensor(elman.pad(codes)), torch.tensor([len(name) for name in names])
 with torch.no_grad():
     _, alone = gru(embedding(torch.tensor(codes[3]).unsqueeze(0)))  # "san" by itself
     _, in_padding = gru(embedding(padded))
@@ -209,9 +231,9 @@ class NameClassifier(nn.Module):
 
 
 def batch(some):
-    codes = Ragged.of([[ord(letter) for letter in name] for name, _ in some])
+    codes = elman.pad([[ord(letter) for letter in name] for name, _ in some])
     labels = torch.tensor([languages.index(language) for _, language in some])
-    return torch.tensor(codes.padded()), torch.tensor(codes.lengths), labels
+    return torch.tensor(codes), torch.tensor([len(name) for name, _ in some]), labels
 
 
 EPOCHS = 3  # fast: 1
@@ -233,12 +255,17 @@ largest = labels.bincount().max().item() / len(labels)
 print(f"{ours:.1%} of the test names right; the most frequent language is that of {largest:.1%}")
 
 # %% [markdown]
-# A name may be at home in several languages, so nobody gets all of them right. In Elman:
+# A name may be at home in several languages, so nobody gets all of them right. In Elman, where `codepoints` reads a
+# character as its own number, and no vector may be longer than 3:
 
 # %%
-import elman
-
-NAMES = {"text.kind": "characters", "model.bidirectional": False, "model.pooling": "last", "model.embedding": 32}
+NAMES = {
+    "text.kind": "codepoints",
+    "model.max_norm": 3.0,
+    "model.bidirectional": False,
+    "model.pooling": "last",
+    "model.embedding": 32,
+}
 NAMES |= {"train.lr": 5e-3, "train.epochs": EPOCHS, "batch.size": 32}
 classifier = elman.fit("classify", train=train, test=test, settings=NAMES | {"model.hidden": 64}, verbose=False)
 classifier
@@ -250,8 +277,6 @@ for name, found in zip(NEW, classifier.predict(NEW)):
     print(f"{name:10}", ", ".join(f"{language} {p:.0%}" for language, p in likeliest))
 
 # %% Which letters decided
-import elman.inspect
-
 elman.inspect.explain(classifier, ["Kowalczyk", "Virtanen"], view="saliency")
 
 # %% [check]
@@ -284,14 +309,17 @@ figure(Lines("accuracy", curves, "units", "share of names right", log_x=True))
 # ## A decoder that attends
 #
 # The decoder of the notes computes its attention weights from the input of the step and its state, for a fixed
-# greatest length of the source: place j has a row of weights of its own, whatever stands there. It is one class:
+# greatest length of the source: place j has a row of weights of its own, whatever stands there. The context and the
+# input then go through one linear layer and a ReLU into the cell (`model.decoder=tutorial-attention`). Each score is
+# one class:
 
 # %%
 print(elman.nn.FixedLengthAttention.__doc__.strip().splitlines()[0])
 print(elman.nn.AdditiveAttention.__doc__.strip().splitlines()[0])
 
 # %% [markdown]
-# Additive attention asks what stands at a place, not only which place it is. Both on dates, as seven ways to write
+# Additive attention asks what stands at a place, not only which place it is, and Bahdanau's decoder gives the context
+# to the cell as it is. The notes' decoder and that one on dates, as seven ways to write
 # them have it, to their ISO form:
 
 # %%
@@ -318,9 +346,9 @@ EPOCHS = 5  # fast: 1
 day_one = datetime.date(1950, 1, 1)
 dates = [written(day_one + datetime.timedelta(chance.randrange(36_500)), chance) for _ in range(DATES)]
 readers = {}
-for attention in ("fixed-length", "additive"):
+for decoder, attention in (("tutorial-attention", "fixed-length"), ("bahdanau", "additive")):
     settings = {"text.kind": "characters", "text.joint": True, "model.tied": "all", "model.cell": "gru"}
-    settings |= {"model.hidden": 64, "model.embedding": 32, "model.decoder": "bahdanau", "model.attention": attention}
+    settings |= {"model.hidden": 64, "model.embedding": 64, "model.decoder": decoder, "model.attention": attention}
     settings |= {"model.longest": 30, "model.input_dropout": 0, "model.output_dropout": 0, "loss.smoothing": 0}
     settings |= {
         "loss.teacher_forcing": 0.9,
@@ -330,7 +358,7 @@ for attention in ("fixed-length", "additive"):
         "search.beam": 1,
     }
     readers[attention] = elman.fit("translate", train=dates, settings=settings, verbose=False)
-    print(f"{attention:13} {readers[attention].report['dev']['exact_match']:.1%} of held-out dates right")
+    print(f"{decoder:18} {attention:12} {readers[attention].report['dev']['exact_match']:.1%} of held-out dates right")
 
 # %% Where the additive decoder looks while it writes
 elman.inspect.explain(readers["additive"], ["7 September 2031"], view="alignment")
@@ -348,7 +376,7 @@ assert readers["additive"].report["dev"]["exact_match"] > readers["fixed-length"
 #
 # [The solutions](solutions.md#lesson-4) are tests.
 #
-# 1. Pack four names by hand, without `Ragged` and without PyTorch, and unpack them again.
+# 1. Pack four names by hand, without `elman.pack` and without PyTorch, and unpack them again.
 # 2. Which words' vectors change in one step of training with `sparse=True`, and which with Adam on a dense gradient?
 #    Show it.
 # 3. CBOW predicts a word from the mean of the vectors around it. Change skip-gram into CBOW.

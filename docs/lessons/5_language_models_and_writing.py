@@ -53,8 +53,16 @@ scores = {text: sum(token.log_prob for token in words.score(text)) for text in (
 for text, score in scores.items():
     print(f"log p = {score:7.2f}   {text}")
 
+# %% [markdown]
+# The same probabilities say what comes next; on the command line it is `elman predict MODEL "the value of" --top 4`:
+
+# %%
+for start in ("the value of", "raise a", "is not"):
+    print(start, "...", ", ".join(f"{one.token} {one.probability:.0%}" for one in words.predict(start, top=4)))
+
 # %% [check]
 assert scores[in_order] > scores[shuffled] + 5
+assert words.predict("the value of", top=1)[0].token == "the"
 
 # %% [markdown]
 # ## A text without end
@@ -234,16 +242,62 @@ TEXTS = {
 }
 UPDATES = 250  # fast: 2
 LENGTH = 300_000  # fast: 4_000
+EVERY = 50  # fast: 1
+models = {}
 for name, learned in TEXTS.items():
     settings = CELL | {"model.hidden": 128, "batch.size": 32, "batch.steps": 64, "train.steps": UPDATES}
-    model = elman.fit("lm", train=[learned[:LENGTH]], settings=settings, verbose=False)
+    settings |= {"train.evaluate_every": EVERY, "data.dev_characters": 10_000}
+    model = models[name] = elman.fit("lm", train=[learned[:LENGTH]], settings=settings, out=name, verbose=False)
     print(f"--- {name}, {model.report['dev']['loss']:.2f} nats a character")
     print(model.generate("\n", length=240, sampling=Sampling(temperature=0.7, seed=3))[0].strip(), "\n")
+
+# %% [markdown]
+# At each evaluation a model writes a little, always from the same seed, and the log keeps it. So the prose came:
+
+# %%
+import json
+
+log = [json.loads(line) for line in Path("prose/log.jsonl").read_text(encoding="utf-8").splitlines()]
+samples = [record for record in log if record["kind"] == "sample"]
+for record in samples:
+    print(f"update {record['step']:3}: {record['text'][:70]!r}")
 
 # %% [markdown]
 # Minutes instead of seconds, and two layers instead of one, make far better ones: `elman train lm sonnets`,
 # `elman train lm python`. [The guide](../language-models.md) has their losses, each beside a Kneser-Ney model that
 # was counted on the same text.
+#
+# What a model has read it keeps in its state, and another task can begin there. The states of the model of prose after
+# a line, which learned nothing of formulas or programs, go into a linear layer that is to say where the line is from:
+
+# %%
+LINES = 150  # fast: 6
+line_chance = random.Random(0)
+lines = []
+for label, text in enumerate(TEXTS.values()):
+    lines += [(one, label) for one in line_chance.sample([one for one in text.splitlines() if len(one) > 30], LINES)]
+line_chance.shuffle(lines)
+states = models["prose"].states([one[:80] for one, _ in lines])
+last = torch.tensor(np.array([trace.final["1.h"] for trace in states]))  # B x H
+labels = torch.tensor([label for _, label in lines])
+half = len(lines) // 2
+torch.manual_seed(0)
+layer = torch.nn.Linear(last.shape[1], len(TEXTS))
+optimizer = torch.optim.Adam(layer.parameters(), lr=1e-2)
+for _ in range(200):
+    loss = torch.nn.functional.cross_entropy(layer(last[:half]), labels[:half])
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+told_apart = (layer(last[half:]).argmax(dim=1) == labels[half:]).float().mean().item()
+print(f"{told_apart:.1%} of {len(lines) - half} other lines right; chance is a third")
+
+# %% [check]
+assert told_apart > 0.7 and len(samples) == 5
+
+# %% [markdown]
+# To tune the layers as well, a classifier begins with them: `model.start` ([language models under other
+# tasks](../transfer.md)).
 #
 # ## Beyond writing: classes and tags, beside baselines
 #

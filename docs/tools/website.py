@@ -22,6 +22,8 @@ BENCHMARKS = {
     "layers": "RNN, GRU and LSTM, forward and backward, beside `torch.nn`",
     "streaming": "a character model that writes, beside loops in PyTorch and ONNX Runtime",
     "prediction": "taggers and a classifier, one sentence at a time and many together",
+    "vectors": "word vectors that learn, one seed, on the source code of Python's library",
+    "adapting": "language models that score text with a cache or with dynamic evaluation, beside static ones",
     "decoding": "translators that write and learn, beside a course's loop in PyTorch",
 }
 LEFT_OUT = {"real_steps", "flops", "gflops"}
@@ -63,7 +65,7 @@ def lessons() -> str:
     parts = [
         "# Lessons\n\nFive lessons, one for each set of the course's notes. Each is a Python file (`docs/lessons`) "
         "that was run when this page was made: every number and every picture is its outcome. They need no download, "
-        "and each is a notebook, too.\n"
+        "and each is a notebook, too. `pip install '.[demo]'` in Elman's folder is all that they need.\n"
     ]
     for path in sorted((MADE / "lessons").glob("*.md")):
         title, _, rest = path.read_text(encoding="utf-8").partition("\n")
@@ -102,7 +104,10 @@ def benchmarks() -> str:
             f"{machine['processor']}, {machine['instruction_set']}, {machine['threads']} of {machine['cores']} cores; "
             f"{versions}.\n"
         )
-        parts.append("\n".join(table([dict(flat(row)) for row in measured["rows"]])) + "\n")
+        rows = measured["runs"] if name == "vectors" else measured["rows"]
+        parts.append("\n".join(table([dict(flat(row)) for row in rows])) + "\n")
+        if name == "vectors" and measured["ratio"] is not None:
+            parts.append(f"By the clock Elman is {cell(measured['ratio'])} times as fast.\n")
     return "\n".join(parts)
 
 
@@ -118,10 +123,12 @@ def flat(row: dict[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
 
 
 def cell(value: Any) -> str:
-    """Three digits of a number; yes or nothing."""
+    """Three digits of a number, or all before the point of a large one; yes or nothing."""
     if isinstance(value, bool):
         return "yes" if value else ""
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return str(value)
 
 
 def table(rows: list[dict[str, str]]) -> Iterator[str]:

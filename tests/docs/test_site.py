@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from elman.inspect import VIEWS
+from elman.inspect.views import each_view
 from elman.lab import EXPERIMENTS
 from tests.docs.tools import DOCS, load
 
@@ -17,12 +17,12 @@ SIZES = [(scheme, width) for scheme in ("light", "dark") for width in (390, 1400
 
 def test_the_gallery_has_every_view_every_experiment_and_every_picture_of_a_run() -> None:
     commands = [step["command"] for step in load("gallery").STEPS]
-    for view in VIEWS:
+    for view in each_view():
         assert any(f"--view {view.name} " in command for command in commands), view.name
     for experiment in EXPERIMENTS:
         assert any(command.startswith(f"elman lab {experiment} ") for command in commands), experiment
     drawn = {Path(step["picture"]).name for step in load("gallery").STEPS if "picture" in step}
-    assert {"curves.png", "confusion.png", "forecast.png", "plot.png"} <= drawn
+    assert {"curves.png", "confusion.png", "forecast.png", "plot.png", "map.png"} <= drawn
 
 
 def test_a_command_of_the_gallery_that_fails_is_an_error() -> None:
@@ -56,13 +56,14 @@ def test_what_was_measured_becomes_a_table(monkeypatch: pytest.MonkeyPatch) -> N
         "cell": "gru",
         "packed": True,
         "seconds": {"torch": 0.01234, "elman": 0.004},
+        "steps_per_second": 1234567.8,
         "flops": 1,
         "ratio": {"torch": 3.0851},
     }
     assert list(website.table([dict(website.flat(row))])) == [
-        "| cell | packed | ratio, torch | seconds, torch | seconds, elman |",
-        "|---|---|---|---|---|",
-        "| gru | yes | 3.09 | 0.0123 | 0.004 |",
+        "| cell | packed | steps per second | ratio, torch | seconds, torch | seconds, elman |",
+        "|---|---|---|---|---|---|",
+        "| gru | yes | 1,234,568 | 3.09 | 0.0123 | 0.004 |",
     ]
 
 
@@ -107,6 +108,7 @@ def names() -> list[str]:
     return sorted(path.relative_to(SITE).as_posix() for path in pages)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "width"), SIZES)
 def test_every_page_is_shown_without_an_error_or_a_request(browser: Any, scheme: str, width: int) -> None:
     opened = Opened(browser, scheme, width)
