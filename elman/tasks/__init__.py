@@ -144,7 +144,7 @@ def fit(
     reporter.callbacks = [*reporter.callbacks, *callbacks]  # of this run: the caller's reporter stays as it is
     files, memory = _sorted_out({"train": train, "dev": dev, "test": test})
     named = {split: full_names(names) for split, names in files.items()}
-    named |= {"unlabelled": texts} if (texts := full_names(unlabelled)) else {}
+    named |= _without_labels(chosen, unlabelled)
     given = apply_overrides(apply_overrides({}, settings), {"data": named} if named else {})
     if start is not None:
         given = given_start(chosen, start, recipe, given)
@@ -167,6 +167,14 @@ def fit(
     model = chosen.Model.load(out)
     model.report = report
     return model
+
+
+def _without_labels(task: Task[Any, Any], names: Paths) -> dict[str, list[str]]:
+    """The key of `data` for texts without labels; refused where the task has none for them."""
+    texts = full_names(names)
+    if texts and "unlabelled" not in task.Recipe.model_fields["data"].annotation.model_fields:
+        raise UserError(f"texts without labels are for classify and tag, not for {task.name}: leave --unlabelled out")
+    return {"unlabelled": texts} if texts else {}
 
 
 def given_start(

@@ -137,7 +137,7 @@ def test_test_texts_among_the_unlabelled_are_warned_of(
         ("classify", {"data.folds": 3, "data.test": []}, "data.unlabelled does not go with data.folds"),
         ("classify", {"model.characters": 4}, "model.characters = 4 was asked for"),
         ("classify", {"transfer.lm": ["model.hiden=3"]}, "transfer.lm: unknown key 'model.hiden'"),
-        ("lm", {}, "unknown key 'data.unlabelled'"),
+        ("lm", {}, "are for classify and tag, not for lm: leave --unlabelled out"),
     ],
 )
 def test_what_does_not_go_together_is_refused(
