@@ -23,7 +23,6 @@ BENCHMARKS = {
     "streaming": "a character model that writes, beside loops in PyTorch and ONNX Runtime",
     "prediction": "taggers and a classifier, one sentence at a time and many together",
     "vectors": "word vectors that learn, one seed, on the source code of Python's library",
-    "adapting": "language models that score text with a cache or with dynamic evaluation, beside static ones",
     "decoding": "translators that write and learn, beside a course's loop in PyTorch",
 }
 LEFT_OUT = {"real_steps", "flops", "gflops"}
