@@ -41,8 +41,7 @@ struct BackwardStep {
         switch (layer.cell) {
             case Cell::lstm: lstm(t, first, n, rows); break;
             case Cell::gru: gru(first, n, rows); break;
-            default:
-                for_simple(layer.cell, [&](auto cell) { simple<cell.value>(t, first, n, rows); });
+            default: for_simple(layer.cell, [&](auto cell) { simple<cell.value>(t, first, n, rows); });
         }
         to_previous(first, n, rows);
         if (g.d_input) to_input(n, rows);

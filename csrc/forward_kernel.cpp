@@ -97,8 +97,7 @@ struct ForwardStep {
         switch (layer.cell) {
             case Cell::lstm: return lstm(h, next, first, n, rows);
             case Cell::gru: return gru(h, next, n, rows);
-            default:
-                for_simple(layer.cell, [&](auto cell) { simple<cell.value>(h, next, n, rows); });
+            default: for_simple(layer.cell, [&](auto cell) { simple<cell.value>(h, next, n, rows); });
         }
     }
 
