@@ -31,8 +31,17 @@ from elman.runtime.words import KnownWords
 from elman.tasks.folder import Config
 from elman.tasks.model import Model
 from elman.tasks.predict import PredictOptions
-from elman.tasks.sections import Cell, EmbeddingSection, Name, OutputSection, SizeSection, TwoWaySection, column
-from elman.tasks.stages import TransferSettings, UnlabelledSection
+from elman.tasks.sections import (
+    Cell,
+    EmbeddingSection,
+    Name,
+    OutputSection,
+    SizeSection,
+    TransferSettings,
+    TwoWaySection,
+    UnlabelledSection,
+    column,
+)
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.tasks.transfer import StartSection, extended, put_under, same_rows
 from elman.tasks.vectors import Embedded, VectorsSection

@@ -53,6 +53,29 @@ class DataSection(Section):
         return (value,) if isinstance(value, str) else value
 
 
+class UnlabelledSection(DataSection):
+    """Data of which some may be without labels."""
+
+    unlabelled: tuple[str, ...] = Field((), description="files of texts without labels, for a language model to learn")
+
+    @field_validator("unlabelled", mode="before")
+    @classmethod
+    def _one_file_or_several(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
+
+
+class TransferSettings(Section):
+    """How the language model of unlabelled texts is made, and what is trained to compare with."""
+
+    lm: tuple[str, ...] = Field((), description='settings of the language model, as `["train.epochs=3"]`')
+    baseline: bool = Field(True, description="the task is trained without the language model too, and shown beside")
+
+    @field_validator("lm", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
+
+
 def column(name: str | None) -> str | int | None:
     """A column by its number, counted from 1, or by its name.
 

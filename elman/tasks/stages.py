@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import Field, field_validator
-
 from elman.errors import UserError
 from elman.files import reading
 from elman.metrics.metric import first_of
@@ -22,12 +20,11 @@ from elman.records.tagged import DocumentMark
 from elman.tasks.predict import PredictOptions, inputs, read_texts
 from elman.tasks.report import Report
 from elman.tasks.run import clear_runs, finished_report
-from elman.tasks.sections import DataSection
 from elman.tasks.task import Data, Say, Source, Task
 from elman.tasks.transfer import language_models, layers_of
 from elman.text.settings import TokenizerSettings
 from elman.train.progress import Reporter
-from elman.train.recipe import Section, apply_overrides, parse
+from elman.train.recipe import apply_overrides, parse
 
 FOLDER = "stages"
 WITHOUT, UNTUNED = "without the language model", "language model as it was"
@@ -38,29 +35,6 @@ TRAINED = ("seed", "threads", "checkpoint_seconds", "log_every")
 """What the language model's run has from the task's."""
 TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")
 """Endings of files that have columns."""
-
-
-class UnlabelledSection(DataSection):
-    """Data of which some may be without labels."""
-
-    unlabelled: tuple[str, ...] = Field((), description="files of texts without labels, for a language model to learn")
-
-    @field_validator("unlabelled", mode="before")
-    @classmethod
-    def _one_file_or_several(cls, value: object) -> object:
-        return (value,) if isinstance(value, str) else value
-
-
-class TransferSettings(Section):
-    """How the language model of unlabelled texts is made, and what is trained to compare with."""
-
-    lm: tuple[str, ...] = Field((), description='settings of the language model, as `["train.epochs=3"]`')
-    baseline: bool = Field(True, description="the task is trained without the language model too, and shown beside")
-
-    @field_validator("lm", mode="before")
-    @classmethod
-    def _one_or_several(cls, value: object) -> object:
-        return (value,) if isinstance(value, str) else value
 
 
 Train = Callable[..., Report]

@@ -37,8 +37,7 @@ from elman.tasks.folder import Config, write_changed
 from elman.tasks.memory import built
 from elman.tasks.model import Model, check_texts, listed
 from elman.tasks.predict import PredictOptions
-from elman.tasks.sections import EmbeddingSection, Name, SizeSection, TwoWaySection
-from elman.tasks.stages import TransferSettings, UnlabelledSection
+from elman.tasks.sections import EmbeddingSection, Name, SizeSection, TransferSettings, TwoWaySection, UnlabelledSection
 from elman.tasks.strings import StringModel, StringStates, fill_strings, string_models
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.tasks.transfer import StartSection, put_under, word_rows
