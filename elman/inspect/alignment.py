@@ -44,7 +44,7 @@ class Alignment:
         )
 
     def with_sets(self, found: Translation, threshold: float) -> "Alignment":
-        """The same with the sets of tokens that belong together by a threshold."""
+        """This alignment with the sets of tokens that belong together by a threshold."""
         return replace(self, sets=AlignmentSets.of(found, threshold))
 
     def heat_map(self, title: str, marked: Sequence[tuple[int, int]] = ()) -> HeatMap:

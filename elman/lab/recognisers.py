@@ -62,7 +62,7 @@ class StackRecogniser:
         return contents + (contents - int(kinds**self.depth)) * self.turns
 
     def finite(self, states: int) -> "StackRecogniser":
-        """The same with the deepest stack that so many states can stand for.
+        """A recogniser of these brackets with the deepest stack that so many states can stand for.
 
         >>> StackRecogniser({"(": ")", "[": "]"}).finite(21).depth
         3

@@ -148,7 +148,7 @@ class CompiledTranslator(Threaded):
         return CompiledSteps(self, sources)
 
     def memory_steps(self, outputs: Ragged, final: tuple[Float, ...]) -> "CompiledSteps":
-        """The same for what an encoder would have given of some sources, as `remember` takes it."""
+        """Its steps from what an encoder would have given of some sources, as `remember` takes it."""
         return _MemorySteps(self, outputs, final)
 
 
@@ -190,7 +190,7 @@ class CompiledSteps:
 
 
 class _MemorySteps(CompiledSteps):
-    """The same where the caller gives what the encoder would have made of each source."""
+    """A translator's steps from what the caller gives in the place of what the encoder makes of each source."""
 
     def __init__(self, translator: CompiledTranslator, outputs: Ragged, final: tuple[Float, ...]) -> None:
         super().__init__(translator, outputs)

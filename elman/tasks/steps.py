@@ -65,7 +65,7 @@ class TranslationSteps:
 
 
 class MemorySteps(TranslationSteps):
-    """The same where the caller gives what the encoder would have made of each source: outputs and final states."""
+    """A translator's steps from outputs and final states that the caller gives in the place of the encoder's."""
 
     def __init__(self, network: TranslationNetwork, outputs: Ragged, final: tuple[Logits, ...]) -> None:
         self.network, self.dtype = network, next(network.parameters()).dtype

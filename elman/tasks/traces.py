@@ -93,7 +93,7 @@ class Trace:
         return layer or layers
 
     def of_layer(self, layer: int) -> "Trace":
-        """The same with the parts of one layer alone, counted from 1."""
+        """This trace with the parts of one layer alone, counted from 1."""
         self.check_layer(layer)
 
         def kept(parts: dict[str, Floats]) -> dict[str, Floats]:
