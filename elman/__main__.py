@@ -1,6 +1,6 @@
 """`python -m elman`: the command line."""
 
-from elman.cli.main import run
+from elman.cli.main import main
 
 if __name__ == "__main__":
-    run()
+    main()

@@ -1,11 +1,15 @@
 """How a command ends that fails: the sentence that is printed, and the exit code."""
 
+import atexit
 import errno
+import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import NoReturn
 
 from elman.cli.streams import silence
 from elman.errors import ElmanError, Interrupted, RunError, UserError, is_out_of_memory
@@ -40,6 +44,18 @@ def interruptible() -> Iterator[None]:
         _interrupts.clear()
         if before is not None:
             signal.signal(signal.SIGINT, before)
+
+
+def leave(code: int) -> NoReturn:
+    """End the process as Python does, other threads first, then what was to be done at exit, but for its modules."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # it is gone, or closed
+            stream.flush()
+    os._exit(code)
 
 
 def explain(error: BaseException) -> int:

@@ -238,3 +238,16 @@ def test_a_peer_that_is_broken_is_named(tmp_path: Path, monkeypatch: pytest.Monk
         assert machine.not_measured("Peer", {name: [name]}) == [
             f"Peer was not measured: {name} is installed, but cannot be imported ({why})"
         ]
+
+
+def test_a_process_with_pytorch_ends_as_any_other(tmp_path: Path) -> None:
+    code = (
+        "import atexit, sys, threading, time; import torch; import elman.cli.main as entry\n"
+        "atexit.register(lambda: print('at exit'))\n"
+        "threading.Thread(target=lambda: (time.sleep(0.2), print('thread'))).start()\n"
+        "sys.argv = ['elman', 'explain', 'nowhere', 'a text']\n"
+        "entry.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 2 and "no model folder" in done.stderr
+    assert done.stdout.split("\n") == ["thread", "at exit", ""]
