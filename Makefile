@@ -67,10 +67,10 @@ $(DOCUMENTED): pyproject.toml constraints.txt
 	@touch $@
 
 $(MADE)/lessons/%.md: docs/lessons/%.py docs/tools/lesson.py $(SOURCES) | $(DOCUMENTED)
-	$(BIN)/python docs/tools/lesson.py $< --out $(@D)
+	OMP_NUM_THREADS=1 $(BIN)/python docs/tools/lesson.py $< --out $(@D)
 
 $(MADE)/gallery.md: docs/tools/gallery.py docs/tools/gallery.toml $(SOURCES) | $(DOCUMENTED)
-	$(BIN)/python docs/tools/gallery.py --out $(@D)
+	OMP_NUM_THREADS=1 $(BIN)/python docs/tools/gallery.py --out $(@D)
 
 # Last, and one after the other: what runs beside a benchmark slows it down.
 $(MADE)/benchmarks/decoding.json: $(SOURCES) | $(LESSONS) $(MADE)/gallery.md
