@@ -233,6 +233,21 @@ class EmbeddingSection(Section):
 EMBEDDING_KEYS = ("padding_index", "max_norm", "norm_type", "scale_by_frequency", "sparse")
 
 
+class FeaturesSection(Section):
+    """What a network sees of an image."""
+
+    features: str = Field(
+        "efficientnet-lite0",
+        min_length=1,
+        description="what is seen of an image: pixels, efficientnet-lite0, or a file of features, .npy or .safetensors",
+    )
+    image_size: int | None = Field(
+        None, ge=8, le=1024, description="pixels of a side, to which images are scaled; 64 or 224 if not given"
+    )
+    image_hidden: int = Field(128, ge=1, description="size of the vector of each place of an image")
+    image_dropout: float = Field(0.2, ge=0, lt=1, description="of the features, or of what is made of pixels")
+
+
 class ForcingSection(Section):
     """What a network that writes is told of the right tokens while it learns."""
 
