@@ -15,7 +15,7 @@ from pydantic import Field
 
 from elman.baselines.images import ImageRegression
 from elman.baselines.lexicon import CharacterNgrams, MostFrequentClass
-from elman.batches.features import FeatureSet, find_features
+from elman.batches.features import FeatureSet, find_features, is_given
 from elman.errors import UserError
 from elman.metrics import classification
 from elman.metrics.metric import Metric
@@ -173,7 +173,7 @@ class ImageAnswerer(Model[AnswerConfig, TokenEncoder, "QuestionNetwork", None]):
         """What it sees of images; `named` is another file of features, for a model that was trained on such."""
         settings = self.config.model
         name = settings.features if named is None else named
-        if named is not None and Path(settings.features).suffix == "" and named != settings.features:
+        if named not in (None, settings.features) and not is_given(settings.features):
             raise UserError(f"the model was trained on {settings.features}, not on {named}: leave the features out")
         found = find_features(name, settings.image_size)
         if (found.places, found.channels) != (self.config.places, self.config.channels):
@@ -353,7 +353,7 @@ class Answer(Task[ImageQuestion, ImageAnswerer]):
     def _check(self, records: Sequence[ImageQuestion], known: Iterable[str], features: str) -> None:
         if records:
             check_known(cast(Any, records), set(known), "an answer that no training question has")
-            if Path(features).suffix == "":  # features of the user's own need no images
+            if not is_given(features):
                 check_images((record.image for record in records), source_of(records[0].where))
 
     def read_set(self, model: ImageAnswerer, recipe: AnswerRecipe, source: Source, name: str, say: Say) -> Any:
