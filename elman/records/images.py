@@ -109,18 +109,20 @@ def content_hash(content: bytes) -> str:
 
 
 def image_path(name: str, where: Place | None, folder: str | Path | None = None) -> Path:
-    """Where the image is that a record names: in `folder`, or beside the table that the record stands in.
+    """Where the image is that a record names: in `folder`; else beside the table that the record stands in.
+
+    Beside a table it may stand in a folder `images`, which need not be named.
 
     >>> str(image_path("images/a.jpg", Place(Path("data/train.tsv"), 2))), str(image_path("a.jpg", None, "images"))
     ('data/images/a.jpg', 'images/a.jpg')
     """
-    path = Path(name).expanduser()
     if folder is not None:
-        return Path(folder).expanduser() / path
-    beside = (
-        where.path.parent if where is not None and isinstance(where.path, Path) and str(where.path) != "-" else None
-    )
-    return path if beside is None else beside / path
+        return Path(folder) / name
+    if where is None or not isinstance(where.path, Path):
+        return Path(name)
+    beside = where.path.parent  # of standard input, whose path is "-", that is where the user is
+    within = beside / "images" / name
+    return within if within.is_file() and not (beside / name).is_file() else beside / name
 
 
 def check_images(paths: Iterable[Path], source: str) -> None:
