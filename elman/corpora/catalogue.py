@@ -38,6 +38,8 @@ class Corpus:
     notes: str
     files: tuple[CorpusFile, ...] = ()
     encoding: str = "utf-8"
+    folder: str = ""
+    """Where its files are kept, where that is not its name."""
 
 
 def _corpus(name: str, entry: dict[str, Any]) -> Corpus:
@@ -89,7 +91,7 @@ def find_file(entry: Corpus, file: CorpusFile, data_dir: Path | str | None = Non
     """Where on this machine `file` is, if it is anywhere."""
     roots = [data_dir, os.environ.get("ELMAN_DATA"), cache_folder() / "corpora"]
     for root in roots:
-        place = Path(root).expanduser() / entry.name / file.name if root else None
+        place = Path(root).expanduser() / (entry.folder or entry.name) / file.name if root else None
         if place is None or not place.is_file():
             continue
         if place.stat().st_size != file.bytes:
@@ -109,7 +111,8 @@ def export(name: str, out: Path | str, data_dir: Path | str | None = None) -> li
     copies: list[tuple[Path, Path]] = []
     for paths in locate(name, data_dir).values():
         base = Path(os.path.commonpath([path.parent for path in paths]))
-        copies += [(path, out / path.relative_to(base)) for path in paths]
+        images = [image for folder in {path.parent / "images" for path in paths} for image in folder.glob("*.*")]
+        copies += [(path, out / path.relative_to(base)) for path in (*paths, *images)]
     for path, target in copies:
         if target.exists() and not (target.is_file() and filecmp.cmp(path, target, shallow=False)):
             raise UserError(f"{target} is there already, and is not that of {name}: name another folder with --out")
@@ -150,7 +153,7 @@ def info(name: str, data_dir: Path | str | None = None) -> dict[str, Any]:
 
 
 def _fetch(entry: Corpus, file: CorpusFile, progress: Progress | None) -> Path:
-    target = cache_folder() / "corpora" / entry.name / file.name
+    target = cache_folder() / "corpora" / (entry.folder or entry.name) / file.name
     if file.address is None:
         raise UserError(
             f"{entry.name} has no address to download from: put {file.name} ({file.bytes} bytes, sha256 "

