@@ -114,7 +114,7 @@ def _texts(model: Any, view: Any, named: Sequence[str], data: Path | None, encod
     if not named and data is None:
         named = ["-"]
     found: list[Any] = []
-    for source in inputs(named, encoding):
+    for source in inputs(named, encoding, images=TASKS[model.task].reads_images):
         lines = list(source.lines(BadLines()))
         whole = TASKS[model.task].command == "generate"
         found += ["\n".join(lines)] if whole else [line for line in lines if line.strip()]

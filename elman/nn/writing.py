@@ -47,6 +47,7 @@ class WritingNetwork(nn.Module):
         forcing: float = 1.0,
         feeding: SelfFeeding | None = None,
         sums: AttentionSums | None = None,
+        owners: Tensor | None = None,
     ) -> Tensor:
         """What the softmax sees at each step of known targets (N x O).
 
@@ -54,8 +55,11 @@ class WritingNetwork(nn.Module):
         order of the sources). With `forcing` below 1, each is in that share of cases what stands there, else what the
         network itself would have said (scheduled sampling: Bengio et al. 2015); `feeding` says otherwise how that is
         decided, and afterwards which of the steps count. `sums` is told how much each place of a source is attended to.
+        With `owners`, the number of the source of each target, a source may have several targets.
         """
         memory, hidden = self.encode(source, lengths)
+        if owners is not None:
+            memory, hidden = memory.select(owners), tuple(part.index_select(1, owners) for part in hidden)
         if self.decoder.at_once and forcing == 1 and feeding is None:
             embedded = PackedSequence(self._embed(self.target, inputs), batch_sizes)
             readouts = self.decoder.all_steps(embedded, hidden, memory, sums)

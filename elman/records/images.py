@@ -111,16 +111,18 @@ def content_hash(content: bytes) -> str:
 def image_path(name: str, where: Place | None, folder: str | Path | None = None) -> Path:
     """Where the image is that a record names: in `folder`, or beside the table that the record stands in.
 
+    Beside it may be in a folder `images`; a path that leads there from here is right too.
+
     >>> str(image_path("images/a.jpg", Place(Path("data/train.tsv"), 2))), str(image_path("a.jpg", None, "images"))
     ('data/images/a.jpg', 'images/a.jpg')
     """
     path = Path(name).expanduser()
     if folder is not None:
         return Path(folder).expanduser() / path
-    beside = (
-        where.path.parent if where is not None and isinstance(where.path, Path) and str(where.path) != "-" else None
-    )
-    return path if beside is None else beside / path
+    if where is None or not isinstance(where.path, Path) or str(where.path) == "-":
+        return path
+    places = (where.path.parent / path, where.path.parent / "images" / path, path)
+    return next((place for place in places if place.is_file()), places[0])
 
 
 def check_images(paths: Iterable[Path], source: str) -> None:

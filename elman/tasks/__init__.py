@@ -17,6 +17,7 @@ from elman.tasks.task import Source, Task
 from elman.train.recipe import Settings, apply_overrides, parse, read_toml
 
 if TYPE_CHECKING:
+    from elman.tasks.caption import Captioner
     from elman.tasks.classify import TextClassifier
     from elman.tasks.embed import VectorModel
     from elman.tasks.language import LanguageModel
@@ -64,11 +65,13 @@ TASKS = Tasks(
         "translate": "translate:Translate",
         "series": "series:SeriesTask",
         "embed": "embed:Embed",
+        "caption": "caption:CaptionTask",
     }
 )
 """Every task by its name."""
 
 _MODELS = {
+    "Captioner": "caption",
     "Forecaster": "series",
     "LanguageModel": "language",
     "TagModel": "tag",
@@ -77,7 +80,7 @@ _MODELS = {
     "VectorModel": "embed",
 }
 
-__all__ = ["Forecaster", "LanguageModel", "TagModel", "TextClassifier", "Translator", "VectorModel"]
+__all__ = ["Captioner", "Forecaster", "LanguageModel", "TagModel", "TextClassifier", "Translator", "VectorModel"]
 __all__ += ["evaluate", "fit", "load"]
 
 
@@ -248,6 +251,10 @@ def load(folder: Path | str, task: Literal["series"], *, backend: Backend = "aut
 
 @overload
 def load(folder: Path | str, task: Literal["embed"], *, backend: Backend = "auto") -> "VectorModel": ...
+
+
+@overload
+def load(folder: Path | str, task: Literal["caption"], *, backend: Backend = "auto") -> "Captioner": ...
 
 
 @overload

@@ -838,7 +838,7 @@ class Translate(Task[Pair, Translator]):
     def watch(self, run: Training[Pair, Translator]) -> dict[str, float]:
         """Scores on the held-out pairs; the model that says most of their tokens right is kept."""
         pairs = run.once("pairs", lambda: [run.model.encode(pair.source, pair.target) for pair in run.data.dev])
-        scores = run.model.expected_scores(pairs)
+        scores = run.model.expected_scores(batch for _, batch in run.model.batches(pairs))
         return scores | {"error": 1 - scores["token_accuracy"]}
 
     # Scores
@@ -847,10 +847,11 @@ class Translate(Task[Pair, Translator]):
         self, model: Translator, records: Sequence[Pair], recipe: TranslateRecipe, train: Sequence[Pair]
     ) -> dict[str, Any]:
         sources, right = lines_of(records, recipe.report)
+        pairs = [model.encode(pair.source, pair.target) for pair in records]
         written = [one.text for one in model.predict(sources)]
         examples = list(zip(sources, written, right, strict=True))[:SHOWN]
         return {
-            **model.expected_scores([model.encode(pair.source, pair.target) for pair in records]),
+            **model.expected_scores(batch for _, batch in model.batches(pairs)),
             **written_scores(written, right, model, recipe.report),
             "examples": [{"source": s, "translation": t, "reference": r[0]} for s, t, r in examples],
         }

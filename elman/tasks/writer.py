@@ -4,7 +4,7 @@ A translator writes about a text, a captioner about an image. Each makes arrays 
 of some of them; from there on they are the same.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
@@ -145,6 +145,10 @@ class Writer(Model[C, V, N, R]):
         """By which sources are put together, and what the longest text that is looked for is a multiple of."""
         return len(source)
 
+    def places(self, source: Source) -> int:
+        """How many places of a source can be attended to."""
+        return len(source)
+
     # Ensembles
 
     def ensemble_with(self, *others: Self) -> Self:
@@ -204,7 +208,7 @@ class Writer(Model[C, V, N, R]):
             options: dict[str, Any] = {"samples": first.n_best, "suppress": target.unwritten | unknown}
             return sampled(steps, first.sampling, target, room, **options)
         try:
-            return self._beam(steps, first, controls, room, ragged.lengths.tolist(), tree)
+            return self._beam(steps, first, controls, room, [self.places(source) for source in sources], tree)
         except NothingFound as error:
             raise UserError(
                 f"no {self.what} of {names[error.row]!r} was found that keeps to all that is asked of it: "
@@ -304,14 +308,16 @@ class Writer(Model[C, V, N, R]):
                     found[place] = seen[row, : len(pairs[place][1])].numpy()
         return found
 
-    def expected_scores(self, pairs: Sequence[tuple[Source, Ints]]) -> dict[str, float]:
+    def expected_scores(self, batches: "Iterable[Batch]") -> dict[str, float]:
         """Loss (nats a token), perplexity and token accuracy, every right token being told before the next."""
         import torch
 
         total = right = tokens = 0.0
         with torch.no_grad(), self.evaluating() as network:
-            for _, batch in self.batches(pairs):
-                hidden = network.readouts(batch.source, batch.lengths, batch.inputs, batch.batch_sizes)
+            for batch in batches:
+                hidden = network.readouts(
+                    batch.source, batch.lengths, batch.inputs, batch.batch_sizes, owners=batch.owners
+                )
                 log_probs = network.softmax.log_probs(hidden)  # N x V
                 total -= float(log_probs.gather(1, batch.targets.unsqueeze(1)).double().sum())
                 right += int((log_probs.argmax(dim=1) == batch.targets).sum())
@@ -394,9 +400,10 @@ class Batch:
     targets: "Tensor"  # N, packed: the tokens to be said, the end token last
     batch_sizes: "Tensor"  # T: how many targets have a first token, a second one,
     order: Ints  # B: which of the given pairs each row is
+    owners: "Tensor | None" = None  # B: the source of each target, where sources have several
 
     def __str__(self) -> str:
-        return f"of {len(self.source)} pairs, {len(self.targets)} target tokens"
+        return f"of {len(self.order)} pairs, {len(self.targets)} target tokens"
 
 
 def make_batch(pairs: Sequence[tuple[Source, Ints]], end: int, start: int | None = None) -> Batch:
@@ -408,13 +415,36 @@ def make_batch(pairs: Sequence[tuple[Source, Ints]], end: int, start: int | None
     """
     import torch
 
-    targets = Ragged.of([np.append(target, end) for _, target in pairs])
-    before = np.empty_like(targets.data)
-    before[1:], before[targets.starts] = targets.data[:-1], end if start is None else start
-    order, batch_sizes, _ = targets.packing
+    order, *packed = _packed([target for _, target in pairs], end, start)
     source = Ragged.of([pairs[row][0] for row in order])
-    arrays = (source.padded(), source.lengths, targets.packed(before), targets.packed(), batch_sizes)
+    arrays = (source.padded(), source.lengths, *packed)
     return Batch(*(torch.from_numpy(array) for array in arrays), order=order)  # type: ignore[arg-type, misc]
+
+
+def make_grouped_batch(
+    sources: np.ndarray, targets: Sequence[Sequence[Ints]], end: int, start: int | None = None
+) -> Batch:
+    """Sources of as many places each (B x S x C), each with its own targets, as a batch that reads a source once.
+
+    >>> batch = make_grouped_batch(np.zeros((2, 4, 3)), [[np.array([3])], [np.array([4, 5]), np.array([6])]], end=1)
+    >>> batch.owners.tolist(), batch.targets.tolist(), batch.batch_sizes.tolist()
+    ([1, 0, 1], [4, 3, 6, 5, 1, 1, 1], [3, 3, 1])
+    """
+    import torch
+
+    order, *packed = _packed([target for several in targets for target in several], end, start)
+    owners = np.repeat(np.arange(len(targets)), [len(several) for several in targets])[order]
+    arrays = (sources, np.full(len(sources), sources.shape[1]), *packed)
+    return Batch(*(torch.from_numpy(array) for array in arrays), order=order, owners=torch.from_numpy(owners))  # type: ignore[arg-type, misc]
+
+
+def _packed(targets: Sequence[Ints], end: int, start: int | None) -> tuple[Ints, Ints, Ints, Ints]:
+    """The order of targets in a packing, their inputs and themselves in it, and how many there are at each step."""
+    ended = Ragged.of([np.append(target, end) for target in targets])
+    before = np.empty_like(ended.data)
+    before[1:], before[ended.starts] = ended.data[:-1], end if start is None else start
+    order, batch_sizes, _ = ended.packing
+    return order, ended.packed(before), ended.packed(), batch_sizes
 
 
 def teacher_forcing(run: "Training[Any, Any]") -> float:
@@ -430,8 +460,10 @@ def target_loss(run: "Training[Any, Any]", batch: Batch, sums: "AttentionSums | 
 
     forcing, feeding = teacher_forcing(run), None
     if run.recipe.loss.teacher_forcing_by == "sequence" and forcing < 1:
-        feeding = SelfFeeding(Forcing(forcing, "sequence", run.model.end), len(batch.source))
-    hidden = run.network.readouts(batch.source, batch.lengths, batch.inputs, batch.batch_sizes, forcing, feeding, sums)
+        feeding = SelfFeeding(Forcing(forcing, "sequence", run.model.end), len(batch.order))
+    hidden = run.network.readouts(
+        batch.source, batch.lengths, batch.inputs, batch.batch_sizes, forcing, feeding, sums, batch.owners
+    )
     targets = batch.targets
     if feeding is not None:  # what would follow its own end is left out
         hidden, targets = hidden[feeding.trained], targets[feeding.trained]
