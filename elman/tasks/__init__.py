@@ -17,6 +17,7 @@ from elman.tasks.task import Source, Task
 from elman.train.recipe import Settings, apply_overrides, parse, read_toml
 
 if TYPE_CHECKING:
+    from elman.tasks.answer import ImageAnswerer
     from elman.tasks.caption import Captioner
     from elman.tasks.classify import TextClassifier
     from elman.tasks.embed import VectorModel
@@ -66,6 +67,7 @@ TASKS = Tasks(
         "series": "series:SeriesTask",
         "embed": "embed:Embed",
         "caption": "caption:CaptionTask",
+        "answer": "answer:Answer",
     }
 )
 """Every task by its name."""
@@ -73,6 +75,7 @@ TASKS = Tasks(
 _MODELS = {
     "Captioner": "caption",
     "Forecaster": "series",
+    "ImageAnswerer": "answer",
     "LanguageModel": "language",
     "TagModel": "tag",
     "TextClassifier": "classify",
@@ -80,8 +83,8 @@ _MODELS = {
     "VectorModel": "embed",
 }
 
-__all__ = ["Captioner", "Forecaster", "LanguageModel", "TagModel", "TextClassifier", "Translator", "VectorModel"]
-__all__ += ["evaluate", "fit", "load"]
+__all__ = ["Captioner", "Forecaster", "ImageAnswerer", "LanguageModel", "TagModel", "TextClassifier", "Translator"]
+__all__ += ["VectorModel", "evaluate", "fit", "load"]
 
 
 def __getattr__(name: str) -> Any:
@@ -255,6 +258,10 @@ def load(folder: Path | str, task: Literal["embed"], *, backend: Backend = "auto
 
 @overload
 def load(folder: Path | str, task: Literal["caption"], *, backend: Backend = "auto") -> "Captioner": ...
+
+
+@overload
+def load(folder: Path | str, task: Literal["answer"], *, backend: Backend = "auto") -> "ImageAnswerer": ...
 
 
 @overload

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -33,7 +34,16 @@ from elman.runtime.translator import Sources
 from elman.runtime.weights import Weights
 from elman.tasks.predict import PredictOptions, read_texts
 from elman.tasks.search import Search, SearchOptions, SearchSettings, WriteOptions
-from elman.tasks.sections import DataSection, EmbeddingSection, ForcingSection, LayersSection, Name, SizeSection, column
+from elman.tasks.sections import (
+    DataSection,
+    EmbeddingSection,
+    FeaturesSection,
+    ForcingSection,
+    LayersSection,
+    Name,
+    SizeSection,
+    column,
+)
 from elman.tasks.task import Data, Say, Score, Task, Training
 from elman.tasks.vectors import Embedded, VectorsSection
 from elman.tasks.writer import (
@@ -66,16 +76,12 @@ SHOWN = 5  # captions in the model card
 
 
 class DataSettings(DataSection):
-    """Where the images and their captions come from, and as what an image is seen."""
+    """Where the images and their captions come from."""
 
     format: Format | None = Field(None, description="follows the file's name")
     image: Name | None = Field(None, description="column or key of the image's name")
     caption: Name | None = Field(None, description="the same of the caption")
     images: str | None = Field(None, description="the folder of images; beside the captions file if not given")
-    features: str = Field(
-        "efficientnet-lite0", description="what is seen of an image: pixels, efficientnet-lite0, or a file of features"
-    )
-    size: int | None = Field(None, ge=8, le=1024, description="pixels of a side that an image is scaled to")
     punctuation: bool = Field(False, description="captions keep it; else words are counted as published figures do")
     longest: int = Field(50, ge=1, description="training captions of more tokens are left out")
 
@@ -87,7 +93,7 @@ class TextSettings(TokenizerSettings):
     lowercase: bool = True
 
 
-class ModelSettings(VectorsSection, EmbeddingSection, LayersSection):
+class ModelSettings(FeaturesSection, VectorsSection, EmbeddingSection, LayersSection):
     """The network: places of an image, and a decoder that writes what is there."""
 
     image: Literal["first", "attended"] = Field(
@@ -102,9 +108,8 @@ class ModelSettings(VectorsSection, EmbeddingSection, LayersSection):
     gate: bool = Field(False, description="a number from 0 to 1 says how much of what is attended to is let through")
     hidden: int = Field(512, ge=1)
     embedding: int = Field(256, ge=0, description="size of a token's vector; 0 is one-hot input")
-    memory: int | None = Field(None, ge=1, description="size of a place's vector; model.hidden if not given")
+    image_hidden: int = Field(512, ge=1, description="size of the vector of each place of an image")
     tied: bool = Field(True, description="the softmax is the embedding")
-    image_dropout: float = Field(0.3, ge=0, lt=1, description="of what is seen at each place")
     token_dropout: float = Field(0.0, ge=0, lt=1, description="share of tokens that are made unknown")
     input_dropout: float = Field(0.3, ge=0, lt=1, description="of embedded tokens")
     output_dropout: float = Field(0.3, ge=0, lt=1, description="before the softmax")
@@ -128,10 +133,14 @@ class ModelSettings(VectorsSection, EmbeddingSection, LayersSection):
         if self.gate and not self.attends:
             raise ValueError("model.gate is of what is attended to: it needs model.image = attended")
         state = self.projection or self.hidden
-        if self.attends and self.attention in ("dot", "scaled-dot", "cosine", "plain-cosine") and self.places != state:
+        if (
+            self.attends
+            and self.attention in ("dot", "scaled-dot", "cosine", "plain-cosine")
+            and self.image_hidden != state
+        ):
             raise ValueError(
                 f"model.attention = {self.attention} compares the decoder's {state} entries with the places' "
-                f"{self.places}: give model.memory = {state}, or take general"
+                f"{self.image_hidden}: give model.image_hidden = {state}, or take general"
             )
         if self.attention == "fixed-length" and self.decoder != "bahdanau":
             raise ValueError("model.attention = fixed-length sees the step's input: it goes with the bahdanau decoder")
@@ -141,11 +150,6 @@ class ModelSettings(VectorsSection, EmbeddingSection, LayersSection):
     def attends(self) -> bool:
         """Whether the decoder has an attention."""
         return self.image == "attended"
-
-    @property
-    def places(self) -> int:
-        """The size of a place's vector."""
-        return self.memory or self.hidden
 
     @property
     def readout(self) -> int:
@@ -212,12 +216,9 @@ class CaptionerConfig(WriterConfig):
 
     model: ModelSettings
     search: CaptionSearchSettings
-    features: str
-    """The set of features that it was trained on."""
-    size: int = Field(ge=0)
     places: int = Field(ge=1)
     channels: int = Field(ge=1)
-    pixels: bool
+    """The shape of the features that it was trained on."""
     punctuation: bool
     longest: int = Field(ge=1)
     """Tokens of the longest caption that it has learned from."""
@@ -257,32 +258,24 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
     Config, Recipe = CaptionerConfig, CaptionRecipe
     others: "tuple[Captioner, ...]" = ()
 
+    named: str | None = None
+    """A file of features in the place of the one that it was trained on."""
+
     @cached_property
     def features(self) -> FeatureSet:
         """What it sees of an image."""
-        config = self.config
-        found = find_features(config.features, config.size or None)
-        if (found.places, found.channels) != (config.places, config.channels):
-            raise UserError(
-                f"{found.name} has {found.places} x {found.channels} numbers for an image, and the model was trained "
-                f"on {config.places} x {config.channels}: give the features that it was trained on"
-            )
-        return found
+        return self.settings.trained_on(self.config.places, self.config.channels, self.named)
 
     def with_features(self, name: str) -> "Captioner":
-        """The same model with a file of features of other images; another set than its own is refused."""
-        own = self.config
-        if Path(own.features).suffix and Path(name).suffix:  # files, which are told apart by their shape alone
-            return type(self)(
-                own.model_copy(update={"features": name}), self.vocabulary, self.weights(), backend=self.backend
-            )
-        if name != own.features:
-            raise UserError(f"the model was trained on the features {own.features!r}, not on {name!r}: leave that out")
-        return self
+        """The same model with features of other images; another set than its own is refused."""
+        twin = copy(self)
+        twin.named = name
+        twin.__dict__.pop("features", None)
+        return twin
 
     def check_beside(self, other: "Captioner") -> None:
         super().check_beside(other)
-        if (other.config.features, other.config.size) != (self.config.features, self.config.size):
+        if (other.features.name, other.features.size) != (self.features.name, self.features.size):
             raise UserError("models of an ensemble must see images alike: these have different features")
 
     def usual_length(self, source: np.ndarray) -> int:
@@ -378,7 +371,7 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
         return Target(Tokenizer.load(folder / "tokenizer.json"), ready(config.punctuation))
 
     def about(self) -> str:
-        return f"{self.settings.words()}, {self.settings.looking()}, {self.config.features}"
+        return f"{self.settings.words()}, {self.settings.looking()}, {self.settings.features}"
 
     @classmethod
     def build(cls, config: CaptionerConfig, vocabulary: Target, smoothing: float = 0.0) -> "CaptionNetwork":
@@ -395,9 +388,13 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
             nn.init.normal_(target.weight, std=settings.embedding**-0.5)  # tied, it makes logits of about one
             clear_padding(target)
         places = image_encoder(
-            config.places, config.channels, settings.places, pixels=config.pixels, dropout=settings.image_dropout
+            config.places,
+            config.channels,
+            settings.image_hidden,
+            pixels=settings.features == "pixels",
+            dropout=settings.image_dropout,
         )
-        decoder = make_decoder(settings, target.embedding_dim, settings.places, gate=settings.gate)
+        decoder = make_decoder(settings, target.embedding_dim, settings.image_hidden, gate=settings.gate)
         tied = cast(nn.Parameter, target.weight) if settings.tied else None
         network = CaptionNetwork(
             settings.image,
@@ -417,7 +414,7 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
     def described(self) -> DecoderParts:
         """What of its network writes, in plain words."""
         settings, size = self.settings, self.vocabulary.target.size
-        memory = settings.places if settings.attends else 0
+        memory = settings.image_hidden if settings.attends else 0
         fed = {"bahdanau": memory, "luong-feeding": settings.readout}.get(settings.decoder, 0)
         return DecoderParts(
             settings.described("decoder.body", (settings.embedding or size) + fed, **settings.decoder_options),
@@ -526,18 +523,19 @@ class CaptionTask(Task[CaptionedImage, Captioner]):
         return record.image.name, record.captions
 
     def settle(self, parts: dict[str, list[CaptionedImage]], recipe: CaptionRecipe, say: Say) -> Data[CaptionedImage]:
-        """Some images held out where none are; what is seen of all, computed where the cache does not have it."""
+        """Some images held out where none are."""
         data = super().settle(parts, recipe, say)
-        features = find_features(recipe.data.features, recipe.data.size)
-        data.facts["features"] = features
-        data.facts["seen"] = features.stored([record.image for record in data.train])
-        features.stored([record.image for record in (*data.dev, *data.test)])
         known = {record.image for record in data.train}
         for split, called in (("dev", "held-out"), ("test", "test")):
             records = getattr(data, split)
             if common := sum(record.image in known for record in records):
                 say(f"{common:,} of the {len(records):,} {called} images stand in the training images too")
         return data
+
+    def prepare(self, recipe: CaptionRecipe, data: Data[CaptionedImage], say: Say) -> None:
+        """What is seen of all images, computed where the cache does not have it."""
+        features = data.facts["features"] = find_features(recipe.model.features, recipe.model.image_size)
+        features.stored([record.image for records in (data.train, data.dev, data.test) for record in records], say)
 
     # The network
 
@@ -557,31 +555,20 @@ class CaptionTask(Task[CaptionedImage, Captioner]):
         longest = recipe.data.longest
         said = [[vocabulary.say(caption) for caption in record.captions] for record in data.train]
         kept = [[ids for ids in several if 0 < len(ids) <= longest] or [several[0][:longest]] for several in said]
-        return Examples(data.facts["seen"], kept)
+        return Examples(data.facts["features"].stored([record.image for record in data.train]), kept)
 
     def config_parts(self, recipe: CaptionRecipe, data: Data[CaptionedImage], examples: Examples) -> dict[str, Any]:
         seen: FeatureSet = data.facts["features"]
         return {
             "search": recipe.search,
-            "features": seen.name,
-            "size": seen.size,
             "places": seen.places,
             "channels": seen.channels,
-            "pixels": seen.pixels,
             "punctuation": recipe.data.punctuation,
             "longest": max(1, int(examples.lengths.max())),
         }
 
     def fresh(self, config: CaptionerConfig, vocabulary: Target, recipe: CaptionRecipe) -> Any:
         return Captioner.build(config, vocabulary, recipe.loss.smoothing)
-
-    def check_start(self, start: Captioner, data: Data[CaptionedImage]) -> None:
-        seen, own = data.facts["features"], start.config
-        if (seen.name, seen.size) != (own.features, own.size):
-            raise UserError(
-                f"the model to start from was trained on the features {own.features!r} of size {own.size}, not on "
-                f"{seen.name!r} of size {seen.size}: give -s data.features={own.features} -s data.size={own.size}"
-            )
 
     def batch(self, run: Training[CaptionedImage, Captioner], rows: np.ndarray) -> Batch:
         return cast(Examples, run.examples).batch(rows, run.model)
@@ -666,7 +653,7 @@ class CaptionTask(Task[CaptionedImage, Captioner]):
 
     def sentence(self, recipe: CaptionRecipe, report: "Report") -> str:
         model = recipe.model
-        return f"A captioner of what {recipe.data.features} show: {model.words()}, {model.looking()}"
+        return f"A captioner of what {recipe.model.features} show: {model.words()}, {model.looking()}"
 
     def note(self, recipe: CaptionRecipe) -> str:
         words = "as they stand" if recipe.data.punctuation else "without punctuation"

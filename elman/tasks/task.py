@@ -242,6 +242,9 @@ class Task(Generic[R, M]):
         """The embeddings that may begin with word vectors, by the key of `model` that names these."""
         return {}
 
+    def prepare(self, recipe: Any, data: Data[R], say: Say) -> None:
+        """What is made once for some records, takes long and is kept for other runs; `say` is told how far it is."""
+
     def amount(self, recipe: Any, data: Data[R], examples: Any) -> float | None:
         """The size of the training data in what a batch is counted in; None where there are no batches."""
         return len(examples)

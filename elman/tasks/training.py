@@ -161,6 +161,7 @@ def begin(
     vocabulary = task.fit_vocabulary(recipe, data) if vocabulary is None else vocabulary
     for counts, what in task.vocabulary_counts(vocabulary):
         warn_unknown_tokens(counts, what, say)
+    task.prepare(recipe, data, say)
     examples = task.examples(recipe, data, vocabulary)
     if (amount := task.amount(recipe, data, examples)) is not None:
         recipe = with_chosen_length(recipe, amount, say, smaller_helps=task.smaller_batches_help(recipe))
