@@ -264,7 +264,7 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
     @cached_property
     def features(self) -> FeatureSet:
         """What it sees of an image."""
-        return self.settings.trained_on(self.config.places, self.config.channels, self.named)
+        return self.config.model.trained_on(self.config.places, self.config.channels, self.named)
 
     def with_features(self, name: str) -> "Captioner":
         """The same model with features of other images; another set than its own is refused."""
@@ -387,13 +387,8 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
         if isinstance(target, nn.Embedding):
             nn.init.normal_(target.weight, std=settings.embedding**-0.5)  # tied, it makes logits of about one
             clear_padding(target)
-        places = image_encoder(
-            config.places,
-            config.channels,
-            settings.image_hidden,
-            pixels=settings.features == "pixels",
-            dropout=settings.image_dropout,
-        )
+        width, dropout, pixels = settings.image_hidden, settings.image_dropout, settings.features == "pixels"
+        places = image_encoder(config.places, config.channels, width, pixels=pixels, dropout=dropout)
         decoder = make_decoder(settings, target.embedding_dim, settings.image_hidden, gate=settings.gate)
         tied = cast(nn.Parameter, target.weight) if settings.tied else None
         network = CaptionNetwork(
