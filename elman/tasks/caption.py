@@ -368,7 +368,7 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
 
     @classmethod
     def load_vocabulary(cls, folder: Path, config: Any) -> Target:
-        return Target(Tokenizer.load(folder / "tokenizer.json"), ready(config.punctuation))
+        return Target(Tokenizer.load(folder / "tokenizer.json"), ready(config.punctuation), unknown=False)
 
     def about(self) -> str:
         return f"{self.settings.words()}, {self.settings.looking()}, {self.settings.features}"
@@ -537,7 +537,7 @@ class CaptionTask(Task[CaptionedImage, Captioner]):
     def fit_vocabulary(self, recipe: CaptionRecipe, data: Data[CaptionedImage]) -> Target:
         clean = ready(recipe.data.punctuation)
         captions = (clean(caption) for record in data.train for caption in record.captions)
-        return Target(fit_side(recipe.text, captions), clean)
+        return Target(fit_side(recipe.text, captions), clean, unknown=False)
 
     def vocabulary_counts(self, vocabulary: Target) -> Iterator[tuple[np.ndarray, str]]:
         yield vocabulary.target.counts, "tokens of captions"

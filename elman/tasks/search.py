@@ -148,7 +148,7 @@ replace_unknown=False, allow_unknown=False, stop_at=None)
 
     def control(self, side: Target) -> Control:
         """The prefix and the words, as ids; what no translation can keep to is refused."""
-        never = {(id,) for id in side.target.unwritten}
+        never = {(id,) for id in side.unwritten}
         if not (self.prefix or self.require or self.forbid):
             return Control(forbid=tuple(sorted(never)))
         forbidden = {word: _forms(side, word) for word in self.forbid}

@@ -17,7 +17,7 @@ SUBWORDS = ("bpe", "unigram")
 
 
 class Target:
-    """Target text to ids and back; `ready` is what is done to a text first.
+    """Target text to ids and back; `ready` is what is done to a text first, `unknown` whether `<unk>` may be written.
 
     >>> words = TokenizerSettings(kind="words", lowercase=True)
     >>> target = Target(fit_side(words, ["a dog runs"]), lambda text: text.replace(".", ""))
@@ -25,8 +25,9 @@ class Target:
     'a dog runs'
     """
 
-    def __init__(self, target: Tokenizer, ready: Callable[[str], str] = str) -> None:
+    def __init__(self, target: Tokenizer, ready: Callable[[str], str] = str, *, unknown: bool = True) -> None:
         self.target, self.ready = target, ready
+        self.unwritten = target.unwritten if unknown else {*target.unwritten, target.unk_id}
 
     def say(self, text: str) -> Ints:
         """The ids of a target."""
