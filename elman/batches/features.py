@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from elman.files import reading, write_aside
 from elman.records.images import Source, content_hash, open_image, read_image
 
 SHARD = 256  # images that are written together: what a run that is killed loses at most
+SAID = 10.0  # seconds between two words on how far it is
 BATCH = 8  # images that a network computes on at a time: few enough for a processor's cache
 VERSION = 1  # to be raised when the same image has other features
 GIVEN = (".npy", ".safetensors")
@@ -97,9 +99,11 @@ class FeatureSet:
         keys = [content_hash(read_image(image)) for image in images]
         known = _kept(folder, self._type)
         missing = list({key: image for key, image in zip(keys, images, strict=True) if key not in known}.items())
+        last = monotonic()
         for start in range(0, len(missing), SHARD):
-            if len(missing) > SHARD:
+            if len(missing) > SHARD and (not start or monotonic() - last > SAID):
                 say(f"{self.name}: {start:,} of {len(missing):,} images seen")
+                last = monotonic()
             self._keep(folder, missing[start : start + SHARD])
         known = known if not missing else _kept(folder, self._type)
         return Stored([known[key] for key in keys], self._scale)

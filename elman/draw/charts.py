@@ -1,6 +1,7 @@
-"""Curves, maps of points, trees and bars as SVG inside a page; colours and lines are those of its style sheet."""
+"""Curves, maps of points, trees, bars and images as SVG inside a page; colours and lines are those of its style sheet."""
 
 import math
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
@@ -9,7 +10,7 @@ from elman.draw.axis import Axis
 from elman.draw.labels import cells, label, number
 from elman.draw.layout import Room, column_widths, places, state_styles
 from elman.draw.markup import broken, classes, colour_class, folded, listed, probe, written
-from elman.draw.panels import Line, Lines, Points, Range, Tree
+from elman.draw.panels import ImageMap, Line, Lines, Points, Range, Tree
 from elman.draw.tips import Tips
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 600, 58, 14, 12, 46  # of a chart, in pixels
@@ -341,3 +342,28 @@ def bar(value: float, error: float, reach: Range) -> str:
         f'<rect{classes(side)} x="{left:.1f}" y="1" width="{width:.1f}" height="14"/>'
         f'<path class=axis d="M{zero:.1f} 0v16"/>{whisker}</svg>'
     )
+
+
+def image_chart(panel: ImageMap, labelled: str, tips: Tips) -> str:
+    """An image once for each look at it, side by side; the numbers of its cells are their titles."""
+    name = f"i{zlib.crc32(panel.image.encode()):x}"
+    shown = []
+    for place, frame in enumerate(panel.frames):
+        cells = []
+        rows, columns = len(frame.values), max(map(len, frame.values), default=1)
+        for row, shades in enumerate(panel.shade(frame)):
+            for column, (colour, hidden) in enumerate(shades):
+                box = (
+                    f'x="{column / columns:.5f}" y="{row / rows:.5f}" width="{1 / columns:.5f}" height="{1 / rows:.5f}"'
+                )
+                value = number(frame.values[row][column])
+                cells.append(f'<rect {box} fill="{colour}" fill-opacity="{hidden:.3f}"><title>{value}</title></rect>')
+        if place:
+            image = f'<use href="#{name}"/>'
+        else:
+            box = 'width="1" height="1" preserveAspectRatio="none"'
+            image = f'<image id="{name}" href="{panel.image}" {box}/>'
+        told = written(label(frame.title)) if frame.title else ""
+        drawing = f'<svg viewBox="0 0 1 1" aria-hidden="true">{image}{"".join(cells)}</svg>'
+        shown.append(f"<figure>{drawing}<figcaption dir=auto>{told}</figcaption></figure>")
+    return f'<div class="looks" role="group" {labelled}>{"".join(shown)}</div>'

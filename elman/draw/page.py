@@ -1,7 +1,7 @@
 """Panels as a page: one HTML file that needs nothing else, for a browser, a printer and a screen reader.
 
 Nothing that a user wrote stands in an attribute, and no style stands outside the style sheet: the page's policy allows
-its own script and its own style sheet by their hashes, and no request to anywhere.
+its own script and its own style sheet by their hashes, images that stand in it, and no request to anywhere.
 """
 
 import base64
@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from elman.draw.axis import bar_reach
-from elman.draw.charts import bar, lines_chart, points_chart, tree_chart
+from elman.draw.charts import bar, image_chart, lines_chart, points_chart, tree_chart
 from elman.draw.colours import BUCKETS, DARK, LEVELS, LIGHT, Palette, ink
 from elman.draw.labels import cells, label, number, number_columns
 from elman.draw.markup import LETTERS, broken, classes, colour_class, probe, written
@@ -39,8 +39,8 @@ def page_html(page: Page) -> str:
     columns = "\n".join(_column(column, number, tips) for number, column in enumerate(page.columns))
     style, script = page_style(), _resource("page.js")
     policy = (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; "
-        "form-action 'none'"
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
     )
     several = ' class="several"' if len(page.columns) > 1 else ""
     return f"""<!DOCTYPE html>
@@ -261,5 +261,6 @@ _KINDS: Mapping[str, tuple[str, Callable[[Any, str, Tips], str]]] = {
     "table": ("a table", _table),
     "tree": ("a tree", tree_chart),
     "points": ("a map of points", points_chart),
+    "imagemap": ("an image", image_chart),
     "note": ("a note", _note),
 }

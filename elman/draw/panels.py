@@ -173,6 +173,37 @@ class Points(Panel):
 
 
 @dataclass(frozen=True)
+class Frame:
+    """One look at an image: a number for each cell of a grid that lies over it (R x C)."""
+
+    title: str
+    values: Sequence[Sequence[float]]
+
+
+@dataclass(frozen=True)
+class ImageMap(Panel):
+    """An image as often as it is looked at: what is not looked at lies in the dark.
+
+    On a diverging scale cells are red above 0 and blue below.
+    """
+
+    kind = "imagemap"
+    image: str
+    """`data:image/png;base64,...`; it is drawn as a square of whatever shape it is."""
+    frames: Sequence[Frame]
+    """Without values, a frame is the image itself."""
+    scale: Scale = "sequential"
+    note: str = ""
+
+    def shade(self, frame: Frame) -> list[list[tuple[str, float]]]:
+        """The colour over each cell and how much of the image it hides, from 0 to 1; by the frame's largest number."""
+        most = max((abs(value) for row in frame.values for value in row), default=0.0) or 1.0
+        if self.scale == "diverging":
+            return [[("#b3261e" if v > 0 else "#1f5fa8", 0.7 * abs(v) / most) for v in row] for row in frame.values]
+        return [[("#000000", 0.8 * (1 - max(v, 0.0) / most)) for v in row] for row in frame.values]
+
+
+@dataclass(frozen=True)
 class Note(Panel):
     """A sentence or several."""
 

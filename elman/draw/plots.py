@@ -1,16 +1,18 @@
 """Each kind of panel by matplotlib: how high it is, and what draws it from a place downwards. Sizes are in inches."""
 
+import base64
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from elman.draw.axis import LARGEST, Axis, bar_reach
 from elman.draw.colours import BUCKETS, LEVELS, LIGHT, ink, level
 from elman.draw.labels import cells, clean, label, number, number_columns
 from elman.draw.layout import Room, column_widths, places, state_styles
-from elman.draw.panels import Bars, HeatMap, Lines, Note, Points, Scale, Table, Tokens, Tree
+from elman.draw.panels import Bars, HeatMap, ImageMap, Lines, Note, Points, Scale, Table, Tokens, Tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +26,7 @@ PART = 0.15  # between the parts of one
 SMALLEST = 6.0  # type that can be read
 AXIS = 0.62  # what is left of a chart for its numbers
 MOST_NAMED = 300  # points
+LOOKS, MOST_LOOKS = 4, 40  # at an image: in a row, and in all
 MOST_TOKENS, MOST_ROWS, MOST_CELLS, MOST_NODES = 2000, 60, 120, 150
 TEXT, SOFT, RULE = "#1b1f24", "#59626d", "#dfe1e4"
 MONO = "DejaVu Sans Mono"  # comes with matplotlib
@@ -515,9 +518,40 @@ def _tree(panel: Tree) -> Drawn:
     return height + 0.1 + LINE * len(legend), draw, cut
 
 
+def _images(panel: ImageMap) -> Drawn:
+    """Four looks in a row; an image that is looked at once is twice as large."""
+    frames = panel.frames[:MOST_LOOKS]
+    across = min(max(len(frames), 2), LOOKS)
+    side, step = (COLUMN - 0.15 * (across - 1)) / across, (COLUMN + 0.15) / across
+    below = 0.34 if any(frame.title for frame in frames) else 0.1
+    rows = [frames[start : start + across] for start in range(0, len(frames), across)]
+
+    def draw(pen: Pen) -> None:
+        import numpy as np
+        from matplotlib.image import imread
+
+        pixels = imread(BytesIO(base64.b64decode(panel.image.partition(",")[2])), format="png")
+        for row in rows:
+            top = pen.top
+            for place, frame in enumerate(row):
+                pen.top = top
+                axes = pen.axes(side, left=place * step, width=side, below=below)
+                axes.set_axis_off()
+                axes.imshow(pixels, extent=(0, 1, 0, 1), aspect="auto", interpolation="nearest")
+                if frame.values:
+                    shades = [[(*_rgb(colour), hidden) for colour, hidden in cells] for cells in panel.shade(frame)]
+                    axes.imshow(np.array(shades), extent=(0, 1, 0, 1), aspect="auto", interpolation="nearest")
+                title = label(frame.title, max(6, round(side / CELL))) if frame.title else ""
+                axes.set_title(title, y=-0.02, va="top", size=8.5, color=SOFT, parse_math=False)
+
+    cut = "" if len(frames) == len(panel.frames) else f"{len(frames)} of {len(panel.frames)} looks"
+    return (side + below) * len(rows), draw, cut
+
+
 KINDS: Mapping[str, Callable[[Any], Drawn]] = {
     "tokens": _tokens,
     "heatmap": _heatmap,
+    "imagemap": _images,
     "bars": _bars,
     "lines": _lines,
     "table": _table,

@@ -15,7 +15,22 @@ from rich.tree import Tree as Branch
 from elman.draw.axis import Axis, bar_reach
 from elman.draw.colours import BUCKETS, LEVELS, LIGHT, ink, level
 from elman.draw.labels import clean, label, number, number_columns
-from elman.draw.panels import Bars, Column, HeatMap, Line, Lines, Note, Page, Points, Scale, Table, Token, Tokens, Tree
+from elman.draw.panels import (
+    Bars,
+    Column,
+    HeatMap,
+    ImageMap,
+    Line,
+    Lines,
+    Note,
+    Page,
+    Points,
+    Scale,
+    Table,
+    Token,
+    Tokens,
+    Tree,
+)
 
 SPARKS = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 40
@@ -166,6 +181,18 @@ def _heatmap(panel: HeatMap, console: Console) -> None:
         _legend(panel.scale, [number(end) for end in panel.ends], console)
 
 
+def _images(panel: ImageMap, console: Console) -> None:
+    """The grids alone, since a terminal has no place for an image."""
+    for frame in panel.frames:
+        if frame.values:
+            most = max((abs(value) for row in frame.values for value in row), default=0.0) or 1.0
+            if frame.title:
+                _say(console, label(frame.title), "underline")
+            names = [str(row) for row in range(1, len(frame.values) + 1)]
+            columns = [str(column) for column in range(1, len(frame.values[0]) + 1)]
+            _heatmap(HeatMap("", frame.values, names, columns, scale=panel.scale, high=most), console)
+
+
 def _heads(names: Sequence[str], side: int, console: Console) -> None:
     """Names of columns from the top down, each above its two places."""
     height = max(map(len, names), default=0)
@@ -299,6 +326,7 @@ def _branch(branch: Branch, console: Console) -> None:
 _KINDS: Mapping[str, Callable[[Any, Console], None]] = {
     "tokens": _tokens,
     "heatmap": _heatmap,
+    "imagemap": _images,
     "bars": _bars,
     "lines": _lines,
     "table": _table,

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from elman.errors import UserError, nearest
 from elman.inspect.pieces import pieces_of
 from elman.inspect.view import AnyModel
 from elman.ragged import Ints, Ragged
+from elman.tasks.answer import ImageAnswerer
 from elman.tasks.classify import TextClassifier, chances
 from elman.tasks.tag import TagModel
 from elman.text import tagging
@@ -292,6 +293,18 @@ class ClassifierSubject(Subject):
     @property
     def pooling(self) -> "Pooling | None":
         return self.model.network.pooling
+
+
+class AnswerSubject(ClassifierSubject):
+    """A question about one image, `keys` being what the network's join needs of it (1 x P x K)."""
+
+    def __init__(self, model: ImageAnswerer, keys: "Tensor") -> None:
+        super().__init__(cast(TextClassifier, model))
+        self.keys = keys
+
+    def score(self, embedded: "PackedSequence") -> "Tensor":
+        network: Any = self.model.network
+        return network.answer(embedded, self.keys.expand(int(embedded.batch_sizes[0]), -1, -1))  # type: ignore[no-any-return]
 
 
 class TaggerSubject(Subject):

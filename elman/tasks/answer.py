@@ -236,8 +236,8 @@ class ImageAnswerer(Model[AnswerConfig, TokenEncoder, "QuestionNetwork", None]):
         if options.as_json:
             ordered = sorted(answer.probabilities.items(), key=lambda pair: -pair[1])
             found = {"answer": answer.label, "probabilities": {label: round(p, 6) for label, p in ordered}}
-            told = {"question": record.record.text, "image": str(record.record.image)}
-            yield options.to_json(record.record.where, record.record.fields, told | found)
+            given = {"question": record.record.text, "image": str(record.record.image)} | record.record.fields
+            yield options.to_json(record.record.where, given, found)
         else:
             yield f"{answer.label}\t{answer.probability:.4f}"
 
