@@ -297,6 +297,15 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
             found += self.caption(names[start : start + IMAGES], seen, [search] * len(seen))
         return found[0] if single else found
 
+    def predict_stored(self, records: Sequence[CaptionedImage], seen: Stored | None = None) -> list[Caption]:
+        """The captions of many images, what is seen of which is kept in the cache."""
+        seen = self.features.stored([record.image for record in records]) if seen is None else seen
+        found: list[Caption] = []
+        for start in range(0, len(records), IMAGES):
+            some = [str(record.image) for record in records[start : start + IMAGES]]
+            found += self.caption(some, seen.take(np.arange(start, start + len(some))), [Search()] * len(some))
+        return found
+
     def caption(self, names: Sequence[str], seen: np.ndarray, searches: Sequence[Search]) -> list[Caption]:
         """The captions of some images by what is seen of them (N x P x C), each with what is asked of it."""
         if any(search.replace_unknown for search in searches):
@@ -597,12 +606,8 @@ class CaptionTask(Task[CaptionedImage, Captioner]):
     def score(
         self, model: Captioner, records: Sequence[CaptionedImage], recipe: CaptionRecipe, train: Sequence[Any]
     ) -> dict[str, Any]:
-        examples, captions = _examples(model, records), list[str]()
-        for start in range(0, len(records), IMAGES):
-            some = records[start : start + IMAGES]
-            seen = examples.seen.take(np.arange(start, start + len(some)))
-            found = model.caption([str(record.image) for record in some], seen, [Search()] * len(some))
-            captions += [caption.text for caption in found]
+        examples = _examples(model, records)
+        captions = [caption.text for caption in model.predict_stored(records, examples.seen)]
         shown = [
             {"image": record.image.name, "caption": caption, "reference": record.captions[0]}
             for record, caption in list(zip(records, captions, strict=True))[:SHOWN]
@@ -682,16 +687,16 @@ def _looks(model: Captioner, records: Sequence[CaptionedImage]) -> np.ndarray:
     return np.concatenate(found)
 
 
+def counted(model: Captioner, text: str) -> str:
+    """A caption as its words are counted: as the model writes them."""
+    side = model.vocabulary
+    return normaliser(side.target.settings)(side.ready(text))
+
+
 def written_scores(captions: Sequence[str], records: Sequence[CaptionedImage], model: Captioner) -> dict[str, Any]:
     """All scores of captions, over words as the model writes them; of scenes of shapes, how many are true."""
-    side = model.vocabulary
-    case = normaliser(side.target.settings)
-
-    def counted(text: str) -> str:
-        return case(side.ready(text))
-
-    said = [counted(caption) for caption in captions]
-    scores = caption_scores(said, [[counted(caption) for caption in record.captions] for record in records])
+    said = [counted(model, caption) for caption in captions]
+    scores = caption_scores(said, [[counted(model, caption) for caption in record.captions] for record in records])
     scenes = [Scene.parse(record.fields["scene"]) for record in records if record.fields.get("scene")]
     if len(scenes) == len(records):
         scores["true"] = sum(map(is_true, said, scenes)) / len(records)
