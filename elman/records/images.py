@@ -119,9 +119,11 @@ def image_path(name: str, where: Place | None, folder: str | Path | None = None)
     path = Path(name).expanduser()
     if folder is not None:
         return Path(folder).expanduser() / path
-    if where is None or not isinstance(where.path, Path) or str(where.path) == "-":
+    in_memory = where is None or (isinstance(where.path, str) and not Path(where.path).is_file())
+    if where is None or in_memory or str(where.path) == "-":
         return path
-    places = (where.path.parent / path, where.path.parent / "images" / path, path)
+    beside = Path(where.path).parent
+    places = (beside / path, beside / "images" / path, path)
     return next((place for place in places if place.is_file()), places[0])
 
 

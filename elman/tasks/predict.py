@@ -158,7 +158,7 @@ def _without_images(given: Sequence[str]) -> tuple[list[str], list[str]]:
             continue
         folder = Path(name).is_dir()
         files = expand(name)
-        seen = [str(path.absolute()) for path in files if path.suffix.lower() in IMAGES]
+        seen = [str(path) for path in files if path.suffix.lower() in IMAGES]
         if folder and not seen:
             raise UserError(f"the folder {name} holds no images: name another")
         found += seen
