@@ -130,6 +130,8 @@ class ModelSettings(FeaturesSection, VectorsSection, EmbeddingSection, LayersSec
             raise ValueError("model.decoder = plain attends to nothing: it goes with model.image = first, and only it")
         if self.tied and not self.embedding:
             raise ValueError("model.tied needs model.embedding above 0: with one-hot input give model.tied = false")
+        if self.learned_state:
+            raise ValueError("model.learned_state does not go with an image, of which the first state is made")
         if self.gate and not self.attends:
             raise ValueError("model.gate is of what is attended to: it needs model.image = attended")
         state = self.projection or self.hidden
