@@ -1,4 +1,4 @@
-"""Curves, maps of points, trees, bars and images as SVG inside a page; colours and lines are those of its style sheet."""
+"""Curves, maps of points, trees, bars and images as SVG inside a page; its style sheet has the colours."""
 
 import math
 import zlib

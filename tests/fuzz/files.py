@@ -208,6 +208,7 @@ NOT_FOR = {
     "tag": {*ANY, *ODD} - {"one-line", "huge-words"},
     "translate": {*ANY, *ODD},
     "series": {*ANY, *ODD},
+    "answer": {*ANY, *ODD},
 }
 """Of the contents for every task those without the columns that one needs."""
 NO_RECORDS = {"broken", "array", "numbers", "null", "nested", "lacking", "no-fields", "deep", "deep-closed"}
@@ -268,6 +269,8 @@ def _has_no_records(task: str, use: str, suffix: str, name: str) -> bool:
     if task == "series":
         short, others = name in TOO_SHORT and use != "predict", name in OTHER_COLUMNS and use != "train"
         return short or others or name in (NO_RECORDS_OF[task] if suffix == "jsonl" else NO_SERIES)
+    if task == "answer":
+        return use != "predict"  # nothing names an image
     if use == "predict":
         return suffix == "jsonl" and name in NO_RECORDS - {"lacking"}
     if (task, name) == ("translate", "header-only") and use != "train":

@@ -10,7 +10,7 @@ from elman.errors import RunError, UserError
 from elman.tasks import TASKS
 from elman.tasks.run import saved_recipe
 from elman.train.progress import Reporter
-from tests.tasks import classify_runs, embed_runs, forecasts, tag_runs, translate_runs
+from tests.tasks import answer_runs, classify_runs, embed_runs, forecasts, tag_runs, translate_runs
 from tests.tasks import runs as lm_runs
 from tests.train.toy import quiet
 
@@ -45,6 +45,8 @@ def data_of(task: str, folder: Path) -> tuple[Path, list[str]]:
     if task == "embed":
         (folder / "text.txt").write_text(lm_runs.prose(400))
         return folder / "text.txt", list(embed_runs.SMALL)
+    if task == "answer":
+        return answer_runs.write(folder / "questions.tsv", 12), small(answer_runs.SMALL)
     if task == "series":
         return forecasts.write(folder / "waves.csv"), small(forecasts.SMALL)
     return translate_runs.write(folder / "pairs.tsv"), small(translate_runs.SMALL)

