@@ -11,6 +11,7 @@ import elman
 from elman.errors import UserError
 from elman.inspect.explain import explain
 from elman.tasks.caption import Captioner, CaptionRecipe
+from elman.tasks.export import export
 from elman.tasks.recipes import load_recipe
 from elman.train import loop as loop_module
 from tests.cli.invoke import invoke
@@ -124,6 +125,10 @@ def test_given_features_are_told_apart_by_their_shape(tmp_path: Path, captions: 
         model.with_features(str(tmp_path / "other.safetensors")).predict("new.png")
     with pytest.raises(UserError, match=r"has no features of other\.png"):
         model.predict("other.png")
+    export(tmp_path / "run", tmp_path / "exported", int8=True)
+    assert str(tmp_path) not in (tmp_path / "exported" / "config.json").read_text()
+    exported = elman.load(tmp_path / "exported", "caption").with_features(str(tmp_path / "new.safetensors"))
+    assert exported.predict("new.png").text
 
 
 @pytest.mark.parametrize(
