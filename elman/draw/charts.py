@@ -3,6 +3,7 @@
 import math
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from html import escape
 from itertools import groupby
 from typing import Any
 
@@ -362,7 +363,7 @@ def image_chart(panel: ImageMap, labelled: str, tips: Tips) -> str:
             image = f'<use href="#{name}"/>'
         else:
             box = 'width="1" height="1" preserveAspectRatio="none"'
-            image = f'<image id="{name}" href="{panel.image}" {box}/>'
+            image = f'<image id="{name}" href="{escape(panel.image)}" {box}/>'
         told = written(label(frame.title)) if frame.title else ""
         drawing = f'<svg viewBox="0 0 1 1" aria-hidden="true">{image}{"".join(cells)}</svg>'
         shown.append(f"<figure>{drawing}<figcaption dir=auto>{told}</figcaption></figure>")

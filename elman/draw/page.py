@@ -38,9 +38,11 @@ def page_html(page: Page) -> str:
     tips = Tips()
     columns = "\n".join(_column(column, number, tips) for number, column in enumerate(page.columns))
     style, script = page_style(), _resource("page.js")
+    kinds = {panel.kind for column in page.columns for panel in column.panels}
+    images = "img-src data:; " if "imagemap" in kinds else ""
     policy = (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; {images}base-uri 'none'; "
+        "form-action 'none'"
     )
     several = ' class="several"' if len(page.columns) > 1 else ""
     return f"""<!DOCTYPE html>

@@ -151,6 +151,11 @@ class Asked:
     image: np.ndarray
     features: FeatureSet
 
+    @property
+    def text(self) -> str:
+        """The question."""
+        return self.record.text
+
 
 class ImageAnswerer(Model[AnswerConfig, TokenEncoder, "QuestionNetwork", None]):
     """p(answer | image, question)."""
@@ -181,7 +186,7 @@ class ImageAnswerer(Model[AnswerConfig, TokenEncoder, "QuestionNetwork", None]):
         numbers = {key: number for number, key in enumerate(images)}
         owner = np.array([numbers[id(asked.image)] for asked in records])
         seen = records[0].features.see(list(images.values())) if records else np.empty(0)
-        encoded = self.vocabulary.encode([asked.record.text for asked in records])
+        encoded = self.vocabulary.encode([asked.text for asked in records])
         rows = chances(self.scores(encoded, owner, lambda chosen: seen[chosen]), several=False)
         return [self._prediction(row) for row in rows.tolist()]
 
@@ -230,13 +235,13 @@ class ImageAnswerer(Model[AnswerConfig, TokenEncoder, "QuestionNetwork", None]):
         return super().predict_lines(lines, replace(options, window=min(options.window, WINDOW)), answers)
 
     def length(self, record: Asked) -> int:
-        return len(record.record.text)
+        return len(record.text)
 
     def written(self, record: Asked, answer: Prediction, options: PredictOptions) -> Iterator[str]:
         if options.as_json:
             ordered = sorted(answer.probabilities.items(), key=lambda pair: -pair[1])
             found = {"answer": answer.label, "probabilities": {label: round(p, 6) for label, p in ordered}}
-            given = {"question": record.record.text, "image": str(record.record.image)} | record.record.fields
+            given = {"question": record.text, "image": str(record.record.image)} | record.record.fields
             yield options.to_json(record.record.where, given, found)
         else:
             yield f"{answer.label}\t{answer.probability:.4f}"

@@ -10,6 +10,7 @@ from safetensors.numpy import save_file
 
 import elman
 from elman.errors import UserError
+from elman.inspect import explain
 from elman.tasks.answer import AnswerRecipe, ImageAnswerer
 from elman.tasks.export import export
 from elman.tasks.recipes import load_recipe
@@ -167,7 +168,7 @@ def test_given_features_need_no_images(tmp_path: Path) -> None:
 def test_what_is_seen_and_read_is_explained(join: str, folder: Path, tmp_path: Path) -> None:
     model = fit(folder / "train.tsv", f"model.join={join}", "model.glimpses=3")
     image = folder / "images" / "dev-0.png"
-    found = elman.explain(model, "is there a red circle ?", image=str(image))
+    found = explain(model, "is there a red circle ?", image=str(image))
     data = found.to_dict()["texts"][0]
     assert data["tokens"] == ["is", "there", "a", "red", "circle", "?"] and len(data["words"]) == 6
     assert np.array(data["places"]).shape == (3, 3)
@@ -178,4 +179,4 @@ def test_what_is_seen_and_read_is_explained(join: str, folder: Path, tmp_path: P
         found.save(tmp_path / name)
     assert "data:image/png;base64," in (tmp_path / "page.html").read_text()
     with pytest.raises(UserError, match="name it with --image FILE"):
-        elman.explain(model, "is there a red circle ?")
+        explain(model, "is there a red circle ?")
