@@ -109,7 +109,7 @@ class GalleryView(View[Gallery]):
     """The images whose captions come nearest to what people wrote, and those whose do not."""
 
     name = "gallery"
-    about = "the best and the worst captions of a captions file; of the model's held-out images if none is named"
+    about = "the best and the worst captions of held-out images"
     Options = GalleryOptions
     joint, takes_files = True, True
 
@@ -122,14 +122,14 @@ class GalleryView(View[Gallery]):
     def panels(self, data: Gallery) -> list[Panel]:
         return [
             Note("how they are judged", f"By CIDEr-D among the references of all {data.images:,} images."),
-            *(_panel(f"best, {place}", picture) for place, picture in enumerate(data.best, 1)),
-            *(_panel(f"worst, {place}", picture) for place, picture in enumerate(data.worst, 1)),
+            *(_panel(f"best {place}", picture) for place, picture in enumerate(data.best, 1)),
+            *(_panel(f"worst {place}", picture) for place, picture in enumerate(data.worst, 1)),
         ]
 
 
 def _panel(title: str, picture: Picture) -> Panel:
     note = f"CIDEr-D {picture.cider:.2f}. People wrote: {' / '.join(picture.references)}"
-    return ImageMap(title, image_data(Path(picture.image)), [Frame(picture.caption, [])], note=note)
+    return ImageMap(f"{title}: {picture.caption}", image_data(Path(picture.image)), [Frame("", [])], note=note)
 
 
 def _records(model: Captioner, names: Sequence[str]) -> list[CaptionedImage]:

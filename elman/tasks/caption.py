@@ -349,10 +349,11 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
         """The images of paths, one a line, opened; one that cannot be is a bad line."""
         search = Search.of(options.asked)
         search.control(self.vocabulary)  # what no line can have is said before the first is read
+        features = self.features
         for record in read_texts(CaptionTask().reader(self._data()), lines, options):
             try:
                 own = self.own_search(search, record.fields)
-                opened = self.features.opened(record.image)
+                opened = features.opened(record.image)
             except UserError as error:
                 options.bad(RecordError(record.where, f"has no caption: {error}"))
             else:

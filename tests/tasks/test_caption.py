@@ -201,4 +201,4 @@ def test_where_it_looked_and_the_gallery(folder: Path, captions: Path, tmp_path:
     assert pictures.images == 24 and len(pictures.best) == len(pictures.worst) == 2
     assert pictures.best[0].cider >= pictures.worst[0].cider
     gallery.save(tmp_path / "gallery.html")
-    assert "best, 1" in (tmp_path / "gallery.html").read_text()
+    assert "best 1: " in (tmp_path / "gallery.html").read_text()
