@@ -8,7 +8,7 @@ model.predict(["one.jpg", "two.jpg"], beam=8, forbid=["man"])
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -291,7 +291,7 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
     def predict(self, images: Any, **options: Unpack[SearchOptions]) -> Any:
         """The caption of an image, given by its path or its bytes, or of each of several; options are `Search`'s."""
         search, single = Search.of(options), isinstance(images, (str, Path, bytes))
-        several = [one if isinstance(one, bytes) else Path(one) for one in ([images] if single else images)]
+        several = _sources([images] if single else images)
         names = [str(one) if isinstance(one, Path) else "the image" for one in several]
         found: list[Caption] = []
         for start in range(0, len(several), IMAGES):
@@ -442,6 +442,19 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
     def compile(self, weights: Arrays) -> CompiledDecoder:
         parts = self.described()
         return CompiledDecoder(parts, Weights(self.settings.shortened(weights, "target.weight"), parts.shapes()))
+
+
+def _sources(images: Any) -> list[Path | bytes]:
+    """Images as they are given, checked: paths, or the content of files."""
+    if isinstance(images, Mapping) or not isinstance(images, Iterable):
+        raise UserError(f"a {type(images).__name__} is no image and no list of images: give paths, or bytes")
+    found: list[Path | bytes] = []
+    for number, image in enumerate(images, 1):
+        if not isinstance(image, str | Path | bytes) or image == "":
+            what = "empty" if image == "" else f"a {type(image).__name__}"
+            raise UserError(f"image {number} is {what}: give its path, or the bytes of its file")
+        found.append(image if isinstance(image, bytes) else Path(image))
+    return found
 
 
 def ready(punctuation: bool) -> Any:
