@@ -2,7 +2,7 @@
 
 from elman.baselines.kneser_ney import KneserNey
 from elman.baselines.lexicon import CharacterNgrams, MostFrequentClass, MostFrequentTag, MultilabelCharacterNgrams
-from elman.baselines.neighbours import CopySource, NearestPair
+from elman.baselines.neighbours import CopySource, NearestPair, NearestVector
 
 __all__ = [
     "CharacterNgrams",
@@ -12,4 +12,5 @@ __all__ = [
     "MostFrequentTag",
     "MultilabelCharacterNgrams",
     "NearestPair",
+    "NearestVector",
 ]

@@ -106,6 +106,26 @@ class NearestPair:
         return np.bincount(rows, products, minlength=len(self.targets)).astype(np.float64, copy=False)
 
 
+class NearestVector:
+    """Finds the training example whose vector has the smallest angle to a new one; of several, the first.
+
+    >>> NearestVector(np.array([[1.0, 0.0], [0.0, 2.0]])).nearest(np.array([[0.1, 0.9]]))
+    [1]
+    """
+
+    def __init__(self, vectors: npt.NDArray[np.floating]) -> None:
+        self._vectors = _unit(vectors)  # N x D
+
+    def nearest(self, vectors: npt.NDArray[np.floating]) -> list[int]:
+        """The number of the training example that is nearest to each vector (M x D)."""
+        return [int((self._vectors @ vector).argmax()) for vector in _unit(vectors)]
+
+
+def _unit(vectors: npt.NDArray[np.floating]) -> Weights:
+    norms = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    return np.asarray(vectors / norms, np.float32)
+
+
 def _rarity(texts_with: Ints, texts: int) -> Weights:
     """The inverse document frequency of each bucket, never below 1."""
     return (np.log((1 + texts) / (1 + texts_with)) + 1).astype(np.float32)

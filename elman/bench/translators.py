@@ -18,7 +18,7 @@ from elman.nn.softmax import ChunkedSoftmax
 from elman.nn.translation import Bridge, TranslationNetwork
 from elman.ragged import Ragged
 from elman.runtime import CompiledTranslator
-from elman.tasks.translate import make_batch
+from elman.tasks.writer import make_batch
 from elman.train.optimizer import Optimizer, clip, make_optimizer
 from elman.train.recipe import TrainSettings
 

@@ -70,7 +70,7 @@ def explain(
     """Show what a model does with a text: ranks, saliency, alignments, hidden states and more."""
     from elman.draw.output import check_format
     from elman.inspect.explain import explain, find_view
-    from elman.tasks import load
+    from elman.tasks import TASKS, load
 
     if out is not None:
         check_format(out)
@@ -87,7 +87,9 @@ def explain(
     explanation = explain(loaded, several, found.name, **asked)
     if out is not None:
         explanation.save(out)
-        typer.echo(f"{found.name} of {len(several)} text{'s' if len(several) != 1 else ''} is in {out}")
+        what = "image" if TASKS[loaded.task].reads_images else "text"
+        count = "" if found.takes_files else f" of {len(several)} {what}{'s' if len(several) != 1 else ''}"
+        typer.echo(f"{found.name}{count} is in {out}")
         return
     from rich.console import Console
 
@@ -111,10 +113,12 @@ def _texts(model: Any, view: Any, named: Sequence[str], data: Path | None, encod
     from elman.tasks import TASKS
     from elman.tasks.predict import PredictOptions, inputs
 
+    if view.takes_files:
+        return [*named, *([str(data)] if data is not None else [])]
     if not named and data is None:
         named = ["-"]
     found: list[Any] = []
-    for source in inputs(named, encoding):
+    for source in inputs(named, encoding, images=TASKS[model.task].reads_images):
         lines = list(source.lines(BadLines()))
         whole = TASKS[model.task].command == "generate"
         found += ["\n".join(lines)] if whole else [line for line in lines if line.strip()]

@@ -66,7 +66,7 @@ def heading(text: str) -> str:
 
 def several(texts: Sequence[str]) -> str:
     """A heading for some texts together."""
-    return texts[0] if len(texts) == 1 else f"{len(texts):,} texts"
+    return texts[0] if len(texts) == 1 else f"{len(texts):,} texts" if texts else "held-out data"
 
 
 def views_of(model: AnyModel) -> dict[str, View[Any]]:
@@ -111,9 +111,9 @@ def explain(model: AnyModel, texts: str | Sequence[Any], view: str | None = None
     if isinstance(texts, Mapping) or hasattr(texts, "columns") or not isinstance(texts, Iterable):
         raise UserError(f"a {type(texts).__name__} is no text: give a str, or a list of them")
     texts = [texts] if isinstance(texts, str) else list(texts)
-    if not texts:
-        raise UserError("there is nothing to explain: give at least one text")
     found = find_view(model, view)
+    if not texts and not found.takes_files:
+        raise UserError("there is nothing to explain: give at least one text")
     texts = [tuple(text) if found.takes_tokens and isinstance(text, list | tuple) else text for text in texts]
     check_texts([" ".join(map(str, text)) if isinstance(text, tuple) else text for text in texts])
     asked: Mapping[str, Any] = {name: value for name, value in options.items() if value is not None}

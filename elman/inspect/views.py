@@ -39,6 +39,7 @@ VIEWS: dict[str, dict[str, str]] = {
         "matches": "matches:MatchesView",
         "states": "states:StatesView",
     },
+    "caption": {"image": "captions:CaptionView", "gallery": "captions:GalleryView"},
     "answer": {"image": "looking:LookingView"},
     "embed": {"map": "word_map:MapView"},
 }

@@ -18,6 +18,7 @@ from elman.nn.attention import (
 )
 from elman.nn.automaton import AutomatonNetwork, SecondOrderCell, WeightedAutomaton
 from elman.nn.cache import ContinuousCache
+from elman.nn.caption import CaptionNetwork
 from elman.nn.cells import Cell, ChoGRUCell, ElmanCell, GRUCell, LSTMCell
 from elman.nn.combined import CombinedCell
 from elman.nn.crf import CRF, Forbidden, forbidden_transitions
@@ -46,6 +47,7 @@ from elman.nn.strings import StringEmbedding
 from elman.nn.towers import Towers
 from elman.nn.translation import Bridge, TranslationNetwork
 from elman.nn.window import FixedWindow
+from elman.nn.writing import WritingNetwork
 
 __all__ = [
     "ATTENTIONS",
@@ -61,6 +63,7 @@ __all__ = [
     "AttentionPooling",
     "AutomatonNetwork",
     "Bridge",
+    "CaptionNetwork",
     "Cell",
     "CharacterEncoder",
     "ChoGRUCell",
@@ -106,6 +109,7 @@ __all__ = [
     "WeightedAutomaton",
     "WordDropout",
     "WordFeatures",
+    "WritingNetwork",
     "convert",
     "drop_weight",
     "forbidden_transitions",

@@ -55,6 +55,29 @@ class DecoderState(NamedTuple):
         )
 
 
+class AttentionSums:
+    """How much weight each place of a memory gets over all steps of a target: what a loss may ask for.
+
+    >>> sums = AttentionSums()
+    >>> sums.add(torch.tensor([[0.5, 0.5], [0.0, 1.0]]))
+    >>> sums.add(torch.tensor([[1.0, 0.0]]))
+    >>> sums.total
+    tensor([[1.5000, 0.5000],
+            [0.0000, 1.0000]])
+    """
+
+    def __init__(self) -> None:
+        self.total: Tensor | None = None
+        """B x S; None before the first step."""
+
+    def add(self, weights: Tensor) -> None:
+        """The weights of one step (R x S) of the first R rows, those whose target goes on."""
+        before = self.total
+        if before is not None:
+            weights = before + nn.functional.pad(weights, (0, 0, 0, len(before) - len(weights)))  # B x S
+        self.total = weights
+
+
 class Decoder(nn.Module):
     """Embedded target tokens in, readouts for a softmax out; `kind` says which of these equations it computes.
 
@@ -68,7 +91,9 @@ class Decoder(nn.Module):
 
     s_t is the state after step t, f the recurrent layers, x_t the embedded input, r_t the readout, and c(q) the context
     of a query q: the mean of the memory, weighted by the attention (Bahdanau et al. 2015; Luong et al. 2015). The last
-    two are those of PyTorch's tutorial: the softmax is a linear layer of the state itself.
+    two are those of PyTorch's tutorial: the softmax is a linear layer of the state itself. With `gate` the context is
+    β_t c(q), β_t = σ(w s + b) with s the state that is the query: how much of what it looks at a step takes in (Xu et
+    al. 2015).
 
     >>> from elman.nn.attention import DotAttention
     >>> decoder = Decoder("luong", "gru", 3, 4, 4, 6, attention=DotAttention(4, 4))
@@ -90,6 +115,7 @@ class Decoder(nn.Module):
         *,
         attention: Attention | None = None,
         num_layers: int = 1,
+        gate: bool = False,
         **options: Any,
     ) -> None:
         super().__init__()
@@ -110,6 +136,9 @@ class Decoder(nn.Module):
             raise ValueError(f"the readout of a {kind} decoder is its state, of {state}, not {output_size}")
         if kind == "tutorial-attention":
             self.combine = nn.Linear(input_size + memory_size, input_size)
+        if gate and attention is None:
+            raise ValueError(f"a {kind} decoder has no context for a gate to let through")
+        self.gate = nn.Linear(state, 1) if gate else None
 
     @property
     def at_once(self) -> bool:
@@ -121,7 +150,9 @@ class Decoder(nn.Module):
         fed = hidden[0].new_zeros(hidden[0].shape[1], self.output_size) if self.kind == "luong-feeding" else None
         return DecoderState(hidden, fed, None)
 
-    def all_steps(self, inputs: PackedSequence, hidden: tuple[Tensor, ...], memory: Memory) -> Tensor:
+    def all_steps(
+        self, inputs: PackedSequence, hidden: tuple[Tensor, ...], memory: Memory, sums: AttentionSums | None = None
+    ) -> Tensor:
         """The readouts of all steps (N x O, packed); only where `at_once`. Sources follow the order of the packing."""
         inputs = inputs._replace(data=self._activated(inputs.data))
         output, _ = self.body(inputs, as_hidden(hidden))
@@ -129,7 +160,10 @@ class Decoder(nn.Module):
             return self._readout(output.data)
         states = padded(output)  # B x T x H
         real = torch.arange(len(states)) < inputs.batch_sizes.unsqueeze(1)  # T x B
-        context, _ = self._attend(states, memory, real.sum(dim=0))  # B x T x M
+        context, weights = self._attend(states, memory, real.sum(dim=0))  # B x T x M
+        context = self._gated(context, states)
+        if sums is not None:
+            sums.add((weights * real.t().unsqueeze(2).to(weights)).sum(dim=1))  # B x S
         packed = context.transpose(0, 1)[real.to(context.device)]  # N x M
         return self._readout(output.data, packed)
 
@@ -141,11 +175,12 @@ class Decoder(nn.Module):
         `weights` (B x S) take the place of what the attention would compute.
         """
         if self.kind in ("bahdanau", "tutorial-attention"):
-            query = state.hidden[0][-1]  # R x H
+            query = before = state.hidden[0][-1]  # R x H
             assert self.attention is not None
             if self.attention.sees_input:
                 query = torch.cat((inputs, query), dim=1)
             context, weights = self._attend_once(query, memory, weights)
+            context = self._gated(context, before)
             both = torch.cat((inputs, context), dim=1)  # R x E + M
             if self.combine is not None:
                 output, hidden = self.body.step(self.combine(both).relu(), state.hidden)
@@ -158,7 +193,7 @@ class Decoder(nn.Module):
         if self.attention is None:
             return self._readout(output), DecoderState(hidden, None, None)
         context, weights = self._attend_once(output, memory, weights)
-        readout = self._readout(output, context)
+        readout = self._readout(output, self._gated(context, output))
         return readout, DecoderState(hidden, readout if self.kind == "luong-feeding" else None, weights)
 
     def _attend_once(self, query: Tensor, memory: Memory, weights: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -173,6 +208,10 @@ class Decoder(nn.Module):
         assert self.attention is not None
         weights = self.attention(query, memory.keys, memory.padding, counts)
         return weights @ memory.states, weights
+
+    def _gated(self, context: Tensor, state: Tensor) -> Tensor:
+        """What of a context (... x M) is let through, by the state (... x H) that asked for it."""
+        return context if self.gate is None else context * self.gate(state).sigmoid()
 
     def _activated(self, inputs: Tensor) -> Tensor:
         """The embedded tokens as the recurrent layers read them."""

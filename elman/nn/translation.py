@@ -4,17 +4,15 @@ from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout
-from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
+from torch.nn.utils.rnn import pack_padded_sequence
 
-from elman.nn.decoder import Decoder, DecoderState, Memory
+from elman.nn.decoder import Decoder, Memory
 from elman.nn.embedding import OneHot
-from elman.nn.fast.unrolled import UnrolledDecoder
-from elman.nn.forcing import Forcing, SelfFeeding
 from elman.nn.recurrent import Merge, Recurrent
 from elman.nn.softmax import ChunkedSoftmax
 from elman.nn.steps import as_state, padded
 from elman.nn.towers import Towers
+from elman.nn.writing import WritingNetwork
 
 BridgeKind = Literal["copy", "linear", "zero"]
 
@@ -74,7 +72,7 @@ class Bridge(nn.Module):
         return tuple(parts)
 
 
-class TranslationNetwork(nn.Module):
+class TranslationNetwork(WritingNetwork):
     """p(target | source), a token at a time (Sutskever et al., 2014; Bahdanau et al., 2015).
 
         log p(y | x) = Σ_t log p(y_t | y_1 .. y_t-1, x),   p(y_t | y_1 .. y_t-1, x) = softmax(W r_t + b)
@@ -98,13 +96,9 @@ class TranslationNetwork(nn.Module):
         input_dropout: float = 0.0,
         output_dropout: float = 0.0,
     ) -> None:
-        super().__init__()
+        super().__init__(unk_id, token_dropout, input_dropout, output_dropout)
         self.source, self.target = source, target
         self.encoder, self.bridge, self.decoder, self.softmax = encoder, bridge, decoder, softmax
-        self.unk_id, self.token_dropout = unk_id, token_dropout
-        self.input_dropout, self.output_dropout = input_dropout, output_dropout
-
-    # Reading
 
     def encode(self, source: Tensor, lengths: Tensor) -> tuple[Memory, tuple[Tensor, ...]]:
         """The memory of sources (B x S ids) to attend to, and the state that the decoder begins with."""
@@ -122,90 +116,3 @@ class TranslationNetwork(nn.Module):
         """The decoder's first state: what the bridge makes of the encoder's last, or one of its own that is learned."""
         own, batch = self.decoder.body.initial, final[0].shape[1]
         return tuple(part.expand(-1, batch, -1).contiguous() for part in own) if len(own) else self.bridge(final)
-
-    # Learning
-
-    def readouts(
-        self,
-        source: Tensor,
-        lengths: Tensor,
-        inputs: Tensor,
-        batch_sizes: Tensor,
-        forcing: float = 1.0,
-        feeding: SelfFeeding | None = None,
-    ) -> Tensor:
-        """What the softmax sees at each step of known targets (N x O).
-
-        `inputs` are the tokens before those to be said (N, packed by `batch_sizes`, the longest target first, in the
-        order of the sources). With `forcing` below 1, each is in that share of cases what stands there, else what the
-        network itself would have said (scheduled sampling: Bengio et al. 2015); `feeding` says otherwise how that is
-        decided, and afterwards which of the steps count.
-        """
-        memory, hidden = self.encode(source, lengths)
-        if self.decoder.at_once and forcing == 1 and feeding is None:
-            embedded = PackedSequence(self._embed(self.target, inputs), batch_sizes)
-            readouts = self.decoder.all_steps(embedded, hidden, memory)
-        else:
-            readouts = self._step_by_step(memory, hidden, inputs, batch_sizes, forcing, feeding)
-        return dropout(readouts, self.output_dropout, self.training)
-
-    def _step_by_step(
-        self,
-        memory: Memory,
-        hidden: tuple[Tensor, ...],
-        inputs: Tensor,
-        batch_sizes: Tensor,
-        forcing: float,
-        feeding: SelfFeeding | None = None,
-    ) -> Tensor:
-        """The readouts of all steps (N x O), computed one step after the other."""
-        decoder = UnrolledDecoder(self.decoder, hidden, memory)
-        if forcing == 1 and feeding is None:
-            return decoder.all_steps(PackedSequence(self._embed(self.target, inputs), batch_sizes))
-        feeding = feeding or SelfFeeding(Forcing(forcing), len(memory))
-        readouts: list[Tensor] = []
-        for ids in torch.split(inputs, batch_sizes.tolist()):
-            own = self._said(readouts[-1][: len(ids)]) if readouts else None
-            readouts.append(decoder.step(self._embed(self.target, feeding(ids, own))))
-        return torch.cat(readouts)
-
-    @torch.no_grad()
-    def _said(self, readouts: Tensor) -> Tensor:
-        """The token that the network would say after each readout (R)."""
-        return self.softmax.logits(readouts).argmax(dim=1)
-
-    def attended(self, source: Tensor, lengths: Tensor, inputs: Tensor, batch_sizes: Tensor) -> Tensor:
-        """The attention weights of each step of known targets (B x T x S); the arguments are those of `readouts`."""
-        memory, hidden = self.encode(source, lengths)
-        state, weights = self.decoder.begin(hidden), []
-        for ids in torch.split(inputs, batch_sizes.tolist()):
-            memory, state = _first(memory, state, len(ids))
-            _, state = self.decoder.step(self._embed(self.target, ids), state, memory)
-            assert state.weights is not None, "a decoder without attention has no weights"
-            weights.append(nn.functional.pad(state.weights, (0, 0, 0, len(source) - len(ids))))  # B x S
-        return torch.stack(weights, dim=1)
-
-    # Writing
-
-    def step(
-        self, ids: Tensor, state: DecoderState, memory: Memory, weights: Tensor | None = None
-    ) -> tuple[Tensor, DecoderState]:
-        """The logits of the next token of each source (B x V) after one more of them (B).
-
-        `weights` (B x S) take the place of what the attention would compute.
-        """
-        readout, state = self.decoder.step(self._embed(self.target, ids), state, memory, weights)
-        return self.softmax.logits(readout), state
-
-    def _embed(self, embedding: nn.Module, ids: Tensor) -> Tensor:
-        if self.training and self.token_dropout:
-            ids = ids.masked_fill(torch.rand_like(ids, dtype=torch.float) < self.token_dropout, self.unk_id)
-        return dropout(embedding(ids), self.input_dropout, self.training)
-
-
-def _first(memory: Memory, state: DecoderState, rows: int) -> tuple[Memory, DecoderState]:
-    """The first rows, those whose target goes on."""
-    if rows == len(memory):
-        return memory, state
-    fed, weights = (None if part is None else part[:rows] for part in (state.fed, state.weights))
-    return memory.select(slice(rows)), DecoderState(tuple(part[:, :rows] for part in state.hidden), fed, weights)

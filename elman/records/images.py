@@ -111,18 +111,20 @@ def content_hash(content: bytes) -> str:
 def image_path(name: str, where: Place | None, folder: str | Path | None = None) -> Path:
     """Where the image is that a record names: in `folder`; else beside the table that the record stands in.
 
-    Beside a table it may stand in a folder `images`, which need not be named.
+    Beside the table it may be in a folder `images`; a path that leads there from here is right too.
 
     >>> str(image_path("images/a.jpg", Place(Path("data/train.tsv"), 2))), str(image_path("a.jpg", None, "images"))
     ('data/images/a.jpg', 'images/a.jpg')
     """
+    path = Path(name).expanduser()
     if folder is not None:
-        return Path(folder) / name
-    if where is None or not isinstance(where.path, Path):
-        return Path(name)
-    beside = where.path.parent  # of standard input, whose path is "-", that is where the user is
-    within = beside / "images" / name
-    return within if within.is_file() and not (beside / name).is_file() else beside / name
+        return Path(folder).expanduser() / path
+    in_memory = where is None or (isinstance(where.path, str) and not Path(where.path).is_file())
+    if where is None or in_memory or str(where.path) == "-":
+        return path
+    beside = Path(where.path).parent
+    places = (beside / path, beside / "images" / path, path)
+    return next((place for place in places if place.is_file()), places[0])
 
 
 def check_images(paths: Iterable[Path], source: str) -> None:

@@ -10,12 +10,14 @@ from elman.runtime.language import LanguageParts, refusal
 from elman.runtime.layers import Layers
 from elman.runtime.quantise import dequantise, quantise
 from elman.runtime.state import State
-from elman.runtime.translation import TranslationParts
-from elman.runtime.translator import CompiledTranslator, translator_refusal
+from elman.runtime.translation import DecoderParts, TranslationParts
+from elman.runtime.translator import CompiledDecoder, CompiledTranslator, translator_refusal
 
 __all__ = [
     "CompiledCharacters",
+    "CompiledDecoder",
     "CompiledTranslator",
+    "DecoderParts",
     "Encoder",
     "Engine",
     "LanguageParts",

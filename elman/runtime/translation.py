@@ -31,61 +31,31 @@ NAME = "decoder.attention"
 
 
 @dataclass(frozen=True)
-class TranslationParts:
-    """Embeddings, an encoder, a bridge, a decoder and a softmax, as `elman.nn.translation` has them.
+class DecoderParts:
+    """A decoder that attends to a memory, with its embedding and its softmax, as `elman.nn.writing` has them.
 
-    `kind` is that of the decoder: plain, bahdanau, luong, luong-feeding; `attention` a name of
-    `elman.nn.attention.ATTENTIONS`, None for a plain one, with `attention_size` (the size of additive attention, the
-    rank of reduced-rank, the places of location-based and fixed-length attention); `bridge` copy, linear or zero. With
-    `shared` both sides have one embedding; with `tied` the softmax has the target's. An `embedding` of 0 is one-hot.
+    `kind` is plain, bahdanau, luong or luong-feeding; `attention` a name of `elman.nn.attention.ATTENTIONS`, None for a
+    plain one, with `attention_size` (the size of additive attention, the rank of reduced-rank, the places of
+    location-based and fixed-length attention). `memory_size` is that of what is attended to at each place of a source,
+    0 without attention. `target` is the name of the embedding, which the softmax has too where it is `tied`; an
+    `embedding` of 0 is one-hot.
 
-    >>> encoder = Layers("encoder", "gru", 6, 4, bidirectional=True)
-    >>> parts = TranslationParts(encoder, Layers("decoder.body", "gru", 6, 8), "luong", "dot", "copy", 30, 40, 6, 8)
+    >>> parts = DecoderParts(Layers("decoder.body", "gru", 6, 8), "luong", "dot", 8, 40, 6, 8)
     >>> parts.refusal(), parts.shapes()["decoder.to_readout.weight"]
     (None, (8, 16))
     """
 
-    encoder: Layers
     decoder: Layers
     kind: str
     attention: str | None
-    bridge: str
-    source_vocabulary: int
+    memory_size: int
     target_vocabulary: int
     embedding: int
     readout: int
     attention_size: int = 0
-    shared: bool = False
+    target: str = "target.weight"
     tied: bool = False
     softmax_bias: bool = True
-
-    @classmethod
-    def of(cls, network: "TranslationNetwork") -> "TranslationParts":
-        """The description of a network of PyTorch's; UserError where there is none."""
-        from elman.nn.attention import ATTENTIONS
-        from elman.nn.embedding import OneHot
-
-        decoder, attention = network.decoder, cast(Any, network.decoder.attention)
-        names = {kind: name for name, kind in ATTENTIONS.items()}
-        if attention is not None and type(attention) not in names:
-            raise UserError(f"the compiled decoder does not know the attention {type(attention).__name__}")
-        name = None if attention is None else names[type(attention)]
-        sized = {"additive": "W", "reduced-rank": "U", "location": "w", "fixed-length": "w"}.get(name or "")
-        return cls(
-            Layers.of(network.encoder, "encoder"),
-            Layers.of(decoder.body, "decoder.body"),
-            decoder.kind,
-            name,
-            network.bridge.kind,
-            network.source.num_embeddings,
-            network.target.num_embeddings,
-            0 if isinstance(network.target, OneHot) else network.target.embedding_dim,
-            decoder.output_size,
-            getattr(attention, sized).out_features if sized else 0,
-            network.source is network.target,
-            network.softmax.weight is getattr(network.target, "weight", None),
-            network.softmax.bias is not None,
-        )
 
     @property
     def attends_before(self) -> bool:
@@ -96,11 +66,6 @@ class TranslationParts:
     def sees_token(self) -> bool:
         """Whether the query of the attention is the token beside the state."""
         return self.attention == "fixed-length" and self.attends_before
-
-    @property
-    def memory_size(self) -> int:
-        """The size of what is attended to at each place of the source."""
-        return self.encoder.output_size if self.attention is not None else 0
 
     @property
     def key_size(self) -> int:
@@ -114,14 +79,9 @@ class TranslationParts:
         """The size of a target token's vector."""
         return self.embedding or self.target_vocabulary
 
-    @property
-    def target(self) -> str:
-        """The name of the target's embedding."""
-        return "source.weight" if self.shared else "target.weight"
-
     def refusal(self) -> str | None:
-        """Why this network is not run without PyTorch, in one sentence; None if it is."""
-        if (reason := self.encoder.refusal() or self.decoder.refusal()) is not None:
+        """Why this decoder is not run without PyTorch, in one sentence; None if it is."""
+        if (reason := self.decoder.refusal()) is not None:
             return reason
         if self.kind not in ATTENDS:
             return f"the compiled decoder runs {', '.join(ATTENDS)}, and this network's decoder is {self.kind}"
@@ -137,20 +97,11 @@ class TranslationParts:
         """The shape of every weight by its name."""
         V, E, R = self.target_vocabulary, self.token_size, self.readout
         seen = self.decoder.output_size + self.memory_size + (E if self.attends_before else 0)
-        found: Shapes = {"source.weight": (self.source_vocabulary, E), self.target: (V, E)} if self.embedding else {}
-        found |= {**self.encoder.shapes(), **self._bridge_shapes(), **self._attention_shapes(), **self.decoder.shapes()}
+        found: Shapes = {self.target: (V, E)} if self.embedding else {}
+        found |= {**self._attention_shapes(), **self.decoder.shapes()}
         found |= {"decoder.to_readout.weight": (R, seen), "decoder.to_readout.bias": (R,)}
         found |= {} if self.tied else {"softmax.weight": (V, R)}
         return found | ({"softmax.bias": (V,)} if self.softmax_bias else {})
-
-    def _bridge_shapes(self) -> Shapes:
-        found = Shapes()
-        for depth in range(self.decoder.num_layers if self.bridge == "linear" else 0):
-            for part, (size, goal) in enumerate(zip(self.encoder.state_sizes, self.decoder.state_sizes, strict=True)):
-                name = f"bridge.maps.{depth}.{part}"
-                both = size * (1 if self.encoder.merge == "mean" else self.encoder.directions)
-                found |= {f"{name}.weight": (goal, both), f"{name}.bias": (goal,)}
-        return found
 
     def _attention_shapes(self) -> Shapes:
         Q, M, K = self.decoder.output_size + self.sees_token * self.token_size, self.memory_size, self.key_size
@@ -221,3 +172,97 @@ class TranslationParts:
             "query_bias": weights.numbers(f"{NAME}.w.bias") if self.attention == "fixed-length" else None,
             "v": weights.numbers(f"{NAME}.v.weight")[0] if self.attention == "additive" else None,
         }
+
+
+@dataclass(frozen=True)
+class TranslationParts:
+    """Embeddings, an encoder, a bridge, a decoder and a softmax, as `elman.nn.translation` has them.
+
+    `kind` is that of the decoder: plain, bahdanau, luong, luong-feeding; `attention` a name of
+    `elman.nn.attention.ATTENTIONS`, None for a plain one, with `attention_size` (the size of additive attention, the
+    rank of reduced-rank, the places of location-based and fixed-length attention); `bridge` copy, linear or zero. With
+    `shared` both sides have one embedding; with `tied` the softmax has the target's. An `embedding` of 0 is one-hot.
+
+    >>> encoder = Layers("encoder", "gru", 6, 4, bidirectional=True)
+    >>> parts = TranslationParts(encoder, Layers("decoder.body", "gru", 6, 8), "luong", "dot", "copy", 30, 40, 6, 8)
+    >>> parts.refusal(), parts.shapes()["decoder.to_readout.weight"]
+    (None, (8, 16))
+    """
+
+    encoder: Layers
+    decoder: Layers
+    kind: str
+    attention: str | None
+    bridge: str
+    source_vocabulary: int
+    target_vocabulary: int
+    embedding: int
+    readout: int
+    attention_size: int = 0
+    shared: bool = False
+    tied: bool = False
+    softmax_bias: bool = True
+
+    @classmethod
+    def of(cls, network: "TranslationNetwork") -> "TranslationParts":
+        """The description of a network of PyTorch's; UserError where there is none."""
+        from elman.nn.attention import ATTENTIONS
+        from elman.nn.embedding import OneHot
+
+        decoder, attention = network.decoder, cast(Any, network.decoder.attention)
+        names = {kind: name for name, kind in ATTENTIONS.items()}
+        if attention is not None and type(attention) not in names:
+            raise UserError(f"the compiled decoder does not know the attention {type(attention).__name__}")
+        name = None if attention is None else names[type(attention)]
+        sized = {"additive": "W", "reduced-rank": "U", "location": "w", "fixed-length": "w"}.get(name or "")
+        return cls(
+            Layers.of(network.encoder, "encoder"),
+            Layers.of(decoder.body, "decoder.body"),
+            decoder.kind,
+            name,
+            network.bridge.kind,
+            network.source.num_embeddings,
+            network.target.num_embeddings,
+            0 if isinstance(network.target, OneHot) else network.target.embedding_dim,
+            decoder.output_size,
+            getattr(attention, sized).out_features if sized else 0,
+            network.source is network.target,
+            network.softmax.weight is getattr(network.target, "weight", None),
+            network.softmax.bias is not None,
+        )
+
+    @property
+    def writer(self) -> DecoderParts:
+        """What of it writes."""
+        return DecoderParts(
+            self.decoder,
+            self.kind,
+            self.attention,
+            self.encoder.output_size if self.attention is not None else 0,
+            self.target_vocabulary,
+            self.embedding,
+            self.readout,
+            self.attention_size,
+            "source.weight" if self.shared else "target.weight",
+            self.tied,
+            self.softmax_bias,
+        )
+
+    def refusal(self) -> str | None:
+        """Why this network is not run without PyTorch, in one sentence; None if it is."""
+        return self.encoder.refusal() or self.writer.refusal()
+
+    def shapes(self) -> Shapes:
+        """The shape of every weight by its name."""
+        writer = self.writer
+        found: Shapes = {"source.weight": (self.source_vocabulary, writer.token_size)} if self.embedding else {}
+        return found | {**self.encoder.shapes(), **self._bridge_shapes(), **writer.shapes()}
+
+    def _bridge_shapes(self) -> Shapes:
+        found = Shapes()
+        for depth in range(self.decoder.num_layers if self.bridge == "linear" else 0):
+            for part, (size, goal) in enumerate(zip(self.encoder.state_sizes, self.decoder.state_sizes, strict=True)):
+                name = f"bridge.maps.{depth}.{part}"
+                both = size * (1 if self.encoder.merge == "mean" else self.encoder.directions)
+                found |= {f"{name}.weight": (goal, both), f"{name}.bias": (goal,)}
+        return found

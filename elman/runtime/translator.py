@@ -1,4 +1,4 @@
-"""A translator, compiled: encoder, bridge and decoder, with no PyTorch call inside.
+"""A translator, compiled: encoder, bridge and decoder, with no PyTorch call inside; and a decoder alone.
 
 translator = CompiledTranslator(parts, arrays)
 hypotheses = elman.decode.beam_search(translator.steps(Ragged.of(sources)), len(sources), ...)
@@ -18,7 +18,7 @@ from elman.runtime.encoder import looked_up, one_hot
 from elman.runtime.layers import Stack
 from elman.runtime.quantise import Arrays
 from elman.runtime.stacked import product
-from elman.runtime.translation import NAME, TranslationParts
+from elman.runtime.translation import NAME, DecoderParts, TranslationParts
 from elman.runtime.weights import Float, Weights, arrays_of, type_refusal
 
 if TYPE_CHECKING:
@@ -45,6 +45,10 @@ class Sources(NamedTuple):
     states: Float  # B x S x M
     lengths: Int32  # B
 
+    def first(self, rows: int) -> "Sources":
+        """Those of the first sources."""
+        return Sources(self.keys[:rows], self.states[:rows], self.lengths[:rows])
+
 
 class TranslatorState(NamedTuple):
     """What R rows have written so far."""
@@ -60,7 +64,47 @@ class TranslatorState(NamedTuple):
         return TranslatorState(self.numbers.take(rows, axis=0), self.owners.take(rows), self.sources, weights)
 
 
-class CompiledTranslator(Threaded):
+class CompiledDecoder(Threaded):
+    """What writes, its weights packed once: from a memory and a first state that were made elsewhere."""
+
+    def __init__(self, writer: DecoderParts, weights: Weights, *, threads: int | None = None) -> None:
+        if (reason := writer.refusal()) is not None:
+            raise UserError(reason)
+        super().__init__(threads)
+        self.writer = writer
+        try:
+            self._native: Any = kernels.native.make_decoder(writer.description(weights))
+        except ValueError as error:
+            raise UserError(f"the decoder cannot be packed: {error}") from None
+
+    def begin(self, sources: Sources, hidden: tuple[Float, ...]) -> TranslatorState:
+        """The state before the first step, from the decoder's hidden state (each part L x B x H)."""
+        layers = [part[depth] for depth in range(len(hidden[0])) for part in hidden]  # h and c of each, B x H
+        rows = len(sources.lengths)
+        fed = [np.zeros((rows, self.writer.readout), np.float32)] if self.writer.kind == "luong-feeding" else []
+        numbers = np.concatenate(layers + fed, axis=1)  # B x N
+        return TranslatorState(numbers, np.arange(rows, dtype=np.int32), sources, np.empty((0, 0), np.float32))
+
+    def room(self, rows: int) -> Float:
+        """Memory for the logits of so many rows."""
+        return np.empty((rows, self._native.padded_vocabulary), np.float32)
+
+    def step(self, ids: Ints, state: TranslatorState, room: Float | None = None) -> tuple[Float, TranslatorState]:
+        """The logits of the next id of each row (R x V, in `room` where that is given) after one more (R)."""
+        read = whole_numbers(ids, "the ids")
+        room = self.room(len(read)) if room is None else room
+        after, weights = self._native.step(read, state.owners, state.numbers, *state.sources, room, self.threads)
+        logits = room[: len(read), : self.writer.target_vocabulary]
+        return logits, TranslatorState(after, state.owners, state.sources, weights)
+
+    def steps_from(self, sources: Sources, hidden: tuple[Float, ...]) -> "CompiledSteps":
+        """What `elman.decode` searches, row i what follows from the i-th source and first state (each L x B x H)."""
+        return CompiledSteps(
+            self, lambda rows: self.begin(sources.first(rows), tuple(part[:, :rows] for part in hidden))
+        )
+
+
+class CompiledTranslator(CompiledDecoder):
     """A network whose weights were packed once and never change; several threads of a program may use it at once.
 
     `threads` is how many it uses at most (None: as many as `kernels.threads()` says).
@@ -78,12 +122,8 @@ class CompiledTranslator(Threaded):
     def __init__(self, parts: TranslationParts, arrays: Arrays, *, threads: int | None = None) -> None:
         if (reason := parts.refusal()) is not None:
             raise UserError(reason)
-        super().__init__(threads)
         weights = Weights(arrays, parts.shapes())
-        try:
-            self._native: Any = kernels.native.make_decoder(parts.description(weights))
-        except ValueError as error:
-            raise UserError(f"the decoder cannot be packed: {error}") from None
+        super().__init__(parts.writer, weights, threads=threads)
         self.parts = parts
         vectors = weights.numbers("source.weight") if parts.embedding else None
         self._embedding, self._stack = vectors, Stack(parts.encoder, weights)
@@ -121,86 +161,54 @@ class CompiledTranslator(Threaded):
         keys = states if self._keys is None else outputs.with_data(self._keys(outputs.data)).padded()  # B x S x K
         return self.begin(Sources(keys, states, outputs.lengths.astype(np.int32)), self._bridge(final))
 
-    def begin(self, sources: Sources, hidden: tuple[Float, ...]) -> TranslatorState:
-        """The state before the first step, from the decoder's hidden state (each part L x B x H)."""
-        layers = [part[depth] for depth in range(len(hidden[0])) for part in hidden]  # h and c of each, B x H
-        rows = len(sources.lengths)
-        fed = [np.zeros((rows, self.parts.readout), np.float32)] if self.parts.kind == "luong-feeding" else []
-        numbers = np.concatenate(layers + fed, axis=1)  # B x N
-        return TranslatorState(numbers, np.arange(rows, dtype=np.int32), sources, np.empty((0, 0), np.float32))
-
-    # Writing
-
-    def room(self, rows: int) -> Float:
-        """Memory for the logits of so many rows."""
-        return np.empty((rows, self._native.padded_vocabulary), np.float32)
-
-    def step(self, ids: Ints, state: TranslatorState, room: Float | None = None) -> tuple[Float, TranslatorState]:
-        """The logits of the next id of each row (R x V, in `room` where that is given) after one more (R)."""
-        read = whole_numbers(ids, "the ids")
-        room = self.room(len(read)) if room is None else room
-        after, weights = self._native.step(read, state.owners, state.numbers, *state.sources, room, self.threads)
-        logits = room[: len(read), : self.parts.target_vocabulary]
-        return logits, TranslatorState(after, state.owners, state.sources, weights)
-
     def steps(self, sources: Ragged) -> "CompiledSteps":
         """What `elman.decode` searches to translate these sources, row i the i-th of them."""
-        return CompiledSteps(self, sources)
+        return CompiledSteps(self, lambda rows: self.read(_first(sources, rows)))
 
     def memory_steps(self, outputs: Ragged, final: tuple[Float, ...]) -> "CompiledSteps":
         """Its steps from what an encoder would have given of some sources, as `remember` takes it."""
-        return _MemorySteps(self, outputs, final)
+        return CompiledSteps(
+            self, lambda rows: self.remember(_first(outputs, rows), tuple(part[:, :rows] for part in final))
+        )
+
+
+def _first(sources: Ragged, rows: int) -> Ragged:
+    return sources if rows == len(sources) else sources.take(np.arange(rows))
 
 
 class StepsState(NamedTuple):
-    """The state of a translator, and where the logits of its rows stand until the next step."""
+    """The state of a decoder, and where the logits of its rows stand until the next step."""
 
-    translator: TranslatorState
+    decoder: TranslatorState
     room: Float
 
 
 class CompiledSteps:
-    """The translations of some sources as a step model of `elman.decode`."""
+    """What follows from some sources as a step model of `elman.decode`; `begin` gives the state of the first rows."""
 
-    def __init__(self, translator: CompiledTranslator, sources: Ragged) -> None:
-        self.translator, self.sources = translator, sources
+    def __init__(self, decoder: CompiledDecoder, begin: Callable[[int], TranslatorState]) -> None:
+        self.decoder, self.begin = decoder, begin
 
     def start(self, batch_size: int) -> StepsState:
         """The sources read, nothing written yet."""
-        rows = len(self.sources)
-        sources = self.sources if batch_size == rows else self.sources.take(np.arange(rows)[:batch_size])
-        return StepsState(self.translator.read(sources), self.translator.room(batch_size))
+        return StepsState(self.begin(batch_size), self.decoder.room(batch_size))
 
     def step(self, ids: Ints, state: StepsState) -> tuple[Float, StepsState]:
         """The logits of the next id after one more of each row (R x V), whose memory the next step uses again."""
         # Fresh memory would be mapped page by page at every step.
-        room = state.room if len(state.room) >= len(ids) else self.translator.room(len(ids))
-        logits, after = self.translator.step(ids, state.translator, room)
+        room = state.room if len(state.room) >= len(ids) else self.decoder.room(len(ids))
+        logits, after = self.decoder.step(ids, state.decoder, room)
         return logits, StepsState(after, room)
 
     def select(self, state: StepsState, rows: Ints) -> StepsState:
         """The state of some rows."""
-        return StepsState(state.translator.select(rows), state.room)
+        return StepsState(state.decoder.select(rows), state.room)
 
     def attention(self, state: StepsState) -> Float:
         """What the last step of each row attended to (R x S)."""
-        if not state.translator.weights.size:
+        if not state.decoder.weights.size:
             raise ValueError("there is no attention: the decoder has no attention, or has made no step yet")
-        return state.translator.weights
-
-
-class _MemorySteps(CompiledSteps):
-    """A translator's steps from what the caller gives in the place of what the encoder makes of each source."""
-
-    def __init__(self, translator: CompiledTranslator, outputs: Ragged, final: tuple[Float, ...]) -> None:
-        super().__init__(translator, outputs)
-        self.final = final  # each L*D x B x H
-
-    def start(self, batch_size: int) -> StepsState:
-        """Nothing written yet."""
-        outputs = self.sources.take(np.arange(batch_size))
-        state = self.translator.remember(outputs, tuple(part[:, :batch_size] for part in self.final))
-        return StepsState(state, self.translator.room(batch_size))
+        return state.decoder.weights
 
 
 class _Bridge:

@@ -18,6 +18,7 @@ from elman.train.recipe import Settings, apply_overrides, parse, read_toml
 
 if TYPE_CHECKING:
     from elman.tasks.answer import ImageAnswerer
+    from elman.tasks.caption import Captioner
     from elman.tasks.classify import TextClassifier
     from elman.tasks.embed import VectorModel
     from elman.tasks.language import LanguageModel
@@ -65,12 +66,14 @@ TASKS = Tasks(
         "translate": "translate:Translate",
         "series": "series:SeriesTask",
         "embed": "embed:Embed",
+        "caption": "caption:CaptionTask",
         "answer": "answer:Answer",
     }
 )
 """Every task by its name."""
 
 _MODELS = {
+    "Captioner": "caption",
     "Forecaster": "series",
     "ImageAnswerer": "answer",
     "LanguageModel": "language",
@@ -80,8 +83,8 @@ _MODELS = {
     "VectorModel": "embed",
 }
 
-__all__ = ["Forecaster", "ImageAnswerer", "LanguageModel", "TagModel", "TextClassifier", "Translator", "VectorModel"]
-__all__ += ["evaluate", "fit", "load"]
+__all__ = ["Captioner", "Forecaster", "ImageAnswerer", "LanguageModel", "TagModel", "TextClassifier", "Translator"]
+__all__ += ["VectorModel", "evaluate", "fit", "load"]
 
 
 def __getattr__(name: str) -> Any:
@@ -251,6 +254,10 @@ def load(folder: Path | str, task: Literal["series"], *, backend: Backend = "aut
 
 @overload
 def load(folder: Path | str, task: Literal["embed"], *, backend: Backend = "auto") -> "VectorModel": ...
+
+
+@overload
+def load(folder: Path | str, task: Literal["caption"], *, backend: Backend = "auto") -> "Captioner": ...
 
 
 @overload

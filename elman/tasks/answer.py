@@ -171,17 +171,7 @@ class ImageAnswerer(Model[AnswerConfig, TokenEncoder, "QuestionNetwork", None]):
 
     def features(self, named: str | None = None) -> FeatureSet:
         """What it sees of images; `named` is another file of features, for a model that was trained on such."""
-        settings = self.config.model
-        name = settings.features if named is None else named
-        if named not in (None, settings.features) and not is_given(settings.features):
-            raise UserError(f"the model was trained on {settings.features}, not on {named}: leave the features out")
-        found = find_features(name, settings.image_size)
-        if (found.places, found.channels) != (self.config.places, self.config.channels):
-            raise UserError(
-                f"{name} has {found.places} x {found.channels} numbers for an image, and the model was trained on "
-                f"{self.config.places} x {self.config.channels} of {settings.features}: give features of the same make"
-            )
-        return found
+        return self.config.model.trained_on(self.config.places, self.config.channels, named)
 
     def predict(self, image: Image | str, question: str) -> Prediction:
         """The answer to a question about an image, a path or the content of its file, and all probabilities."""

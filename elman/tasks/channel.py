@@ -21,7 +21,8 @@ from elman.tasks.reading import with_reading_settings
 from elman.tasks.search import Search, SearchOptions
 from elman.tasks.task import Source
 from elman.tasks.translate import Translate, TranslateRecipe, Translator, lines_of, translated, written_scores
-from elman.tasks.translation import Alternative, Translation
+from elman.tasks.translation import Translation
+from elman.tasks.writer import Alternative
 from elman.text.tokenizer import normaliser
 from elman.train.recipe import Section, apply_overrides, parse
 

@@ -16,8 +16,9 @@ from elman.records.lines import BadLines, StreamLines, read_lines
 from elman.records.paths import expand, standard_input
 from elman.records.places import Place
 
-ENDINGS = "csv|tsv|txt|jsonl?|ndjson|conllu?|gz|zip|md|html?|xml|xlsx?|parquet|pdf|docx?"
+ENDINGS = "csv|tsv|txt|jsonl?|ndjson|conllu?|gz|zip|md|html?|xml|xlsx?|parquet|pdf|docx?|jpe?g|png|gif|webp|bmp|tiff?"
 LOOKS_LIKE_A_FILE = re.compile(rf"\S*[/\\]\S*|\S+\.({ENDINGS})", re.IGNORECASE)
+IMAGES = (".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff")
 BY_A_PIPE = "(a text with such a name is given by a pipe)"
 
 
@@ -100,11 +101,18 @@ def _is_file(name: str) -> bool:
         return False
 
 
-def inputs(given: Sequence[str], encoding: str, say: Callable[[str], None] = lambda line: None) -> Iterator[Input]:
+def inputs(
+    given: Sequence[str], encoding: str, say: Callable[[str], None] = lambda line: None, *, images: bool = False
+) -> Iterator[Input]:
     """What arguments of `elman predict` stand for: standard input, files, folders, patterns, else a text itself.
 
-    Of folders, files that are no text are left out, which `say` is told.
+    Of folders, files that are no text are left out, which `say` is told. With `images`, files and folders of such stand
+    for lines that name them, and a text is the path of one.
     """
+    if images:
+        given, named = _without_images(given)
+        if named:
+            yield Input(Path("images"), partial(_themselves, named))
     for number, name in enumerate(given, 1):
         if name == "-":
             yield _standard_input(encoding)
@@ -134,6 +142,28 @@ def _texts_in(folder: Path, encoding: str, say: Callable[[str], None]) -> list[P
 
 def _itself(text: str, bad: BadLines) -> list[str]:
     return [text]
+
+
+def _themselves(texts: list[str], bad: BadLines) -> list[str]:
+    return texts
+
+
+def _without_images(given: Sequence[str]) -> tuple[list[str], list[str]]:
+    """What of some arguments names no images, and the images that the others name: files, patterns and folders."""
+    others, found = list[str](), list[str]()
+    for name in given:
+        is_pattern = glob.has_magic(name) and not _is_file(name)
+        if name == "-" or not (_is_file(name) or is_pattern):
+            others.append(name)
+            continue
+        folder = Path(name).is_dir()
+        files = expand(name)
+        seen = [str(path) for path in files if path.suffix.lower() in IMAGES]
+        if folder and not seen:
+            raise UserError(f"the folder {name} holds no images: name another")
+        found += seen
+        others += [] if folder else [str(path) for path in files if path.suffix.lower() not in IMAGES]
+    return others, found
 
 
 def _standard_input(encoding: str) -> Input:

@@ -24,8 +24,8 @@ from elman.train.recipe import Section, Settings, apply_overrides, flatten, pars
 R = TypeVar("R", bound=Section)
 
 NAMES = """
-    classes comments covariates encoding format key label label_column missing separator source stress tag_column target
-    text_column texts_of time token_column uneven
+    caption classes comments covariates encoding format image images key label label_column missing separator source
+    stress tag_column target text_column texts_of time token_column uneven
 """
 KEYS = NAMES.split()
 """What the data sections of recipes have to say of how a file is written, whichever file it is."""

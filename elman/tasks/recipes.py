@@ -124,9 +124,10 @@ def without_files(recipe: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: dict(value) if isinstance(value, Mapping) else value for key, value in recipe.items()}
     data, text, model = kept.get("data"), kept.get("text"), kept.get("model")
     if isinstance(data, dict):
-        kept["data"] = {key: value for key, value in data.items() if key not in ("train", "dev", "test", "unlabelled")}
+        files = ("train", "dev", "test", "unlabelled", "images")
+        kept["data"] = {key: value for key, value in data.items() if key not in files}
     # That there was one is part of what the model is.
-    named = [(text, "same_as"), (kept.get("train"), "start"), *((model, key) for key in FOLDERS)]
+    named = [(text, "same_as"), (kept.get("train"), "start"), *((model, key) for key in (*FOLDERS, "features"))]
     for section, key in named:
         if isinstance(section, dict) and isinstance(section.get(key), str):
             section[key] = Path(section[key]).name

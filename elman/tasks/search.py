@@ -20,7 +20,7 @@ from elman.decode import (
 )
 from elman.decode.control import holds, remaining
 from elman.errors import UserError, nearest
-from elman.text.sides import Sides
+from elman.text.sides import Target
 from elman.text.tokenizer import Tokenizer
 from elman.train.recipe import Count, Section, parse
 
@@ -146,18 +146,18 @@ replace_unknown=False, allow_unknown=False, stop_at=None)
             return None
         return Sampling(temperature=self.temperature, top_k=self.top_k, top_p=self.top_p, seed=self.seed)
 
-    def control(self, sides: Sides) -> Control:
+    def control(self, side: Target) -> Control:
         """The prefix and the words, as ids; what no translation can keep to is refused."""
-        never = {(id,) for id in sides.target.unwritten}
+        never = {(id,) for id in side.unwritten}
         if not (self.prefix or self.require or self.forbid):
             return Control(forbid=tuple(sorted(never)))
-        forbidden = {word: _forms(sides, word) for word in self.forbid}
-        asked = {text: _phrase(sides, text) for text in (self.prefix, *self.require) if text}
+        forbidden = {word: _forms(side, word) for word in self.forbid}
+        asked = {text: _phrase(side, text) for text in (self.prefix, *self.require) if text}
         for text, ids in asked.items():
             for word, forms in forbidden.items():
                 if any(holds(ids, form) for form in forms):
                     raise UserError(f"{text!r} is asked for and {word!r}, which is in it, forbidden: leave one out")
-        require = tuple(_phrase(sides, word) for word in self.require)
+        require = tuple(_phrase(side, word) for word in self.require)
         control = Control(asked.get(self.prefix, ()), require, tuple(sorted(never.union(*forbidden.values()))))
         if self.max_length is not None and needed(control) > self.max_length:
             raise UserError(
@@ -188,20 +188,20 @@ def limits(settings: SearchSettings, search: Search, lengths: Sequence[int], con
     return [max(room, search.min_length) for room in rooms]
 
 
-def _phrase(sides: Sides, text: str) -> Phrase:
+def _phrase(side: Target, text: str) -> Phrase:
     """What must stand in the text."""
-    ids = tuple(sides.say(text).tolist())
-    if not text.strip() or sides.target.unk_id in ids:
+    ids = tuple(side.say(text).tolist())
+    if not text.strip() or side.target.unk_id in ids:
         raise UserError(f"{text!r} cannot be asked for: the model's vocabulary cannot write it")
     return ids
 
 
-def _forms(sides: Sides, word: str) -> set[Phrase]:
+def _forms(side: Target, word: str) -> set[Phrase]:
     """A word that must not stand in the text, small and capitalised too; unknown ones cannot occur."""
     if not word.strip():
         raise UserError("a word to forbid is empty: leave it out")
-    phrases = {tuple(sides.say(form).tolist()) for form in (word, word.lower(), word.capitalize())}
-    return {ids for ids in phrases if sides.target.unk_id not in ids}
+    phrases = {tuple(side.say(form).tolist()) for form in (word, word.lower(), word.capitalize())}
+    return {ids for ids in phrases if side.target.unk_id not in ids}
 
 
 class SearchOptions(TypedDict, total=False):
@@ -227,10 +227,15 @@ class SearchOptions(TypedDict, total=False):
     stop_at: int | None
 
 
-class TranslateOptions(Search):
-    """What `elman predict` can be asked of a translator: what `Search` says, and models that help it."""
+class WriteOptions(Search):
+    """What `elman predict` can be asked of a model that writes: what `Search` says, and models to average with."""
 
     ensemble: tuple[str, ...] = Field((), description="The folder of a further model to average with; may be repeated.")
+
+
+class TranslateOptions(WriteOptions):
+    """What `elman predict` can be asked of a translator: also models that rerank what it writes."""
+
     channel: str | None = Field(None, description="The folder of a translator the other way, to rerank by; see --lm.")
     lm: str | None = Field(None, description="The folder of a language model of the target, to rerank by.")
     channel_weights: str | None = Field(None, description="Of the reranking, name=value,...; elman rerank finds them.")

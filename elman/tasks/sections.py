@@ -1,6 +1,7 @@
 """Sections that the recipes of several tasks have in common."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
@@ -13,6 +14,7 @@ from elman.train.recipe import EPOCHS, BatchSection, Section, TrainSettings
 if TYPE_CHECKING:
     from torch import nn
 
+    from elman.batches.features import FeatureSet
     from elman.nn.cells import Cell as NetworkCell
     from elman.nn.embedding import Embedding, OneHot
     from elman.nn.recurrent import Recurrent
@@ -246,6 +248,21 @@ class FeaturesSection(Section):
     )
     image_hidden: int = Field(128, ge=1, description="size of the vector of each place of an image")
     image_dropout: float = Field(0.2, ge=0, lt=1, description="of the features, or of what is made of pixels")
+
+    def trained_on(self, places: int, channels: int, named: str | None = None) -> "FeatureSet":
+        """The features that a model was trained on, of so many numbers; `named` is another file of such, if it was."""
+        from elman.batches.features import find_features
+
+        name = self.features if named is None else named
+        if named is not None and Path(self.features).suffix == "" and named != self.features:
+            raise UserError(f"the model was trained on {self.features}, not on {named}: leave the features out")
+        found = find_features(name, self.image_size)
+        if (found.places, found.channels) != (places, channels):
+            raise UserError(
+                f"{name} has {found.places} x {found.channels} numbers for an image, and the model was trained on "
+                f"{places} x {channels} of {self.features}: give features of the same make"
+            )
+        return found
 
 
 class ForcingSection(Section):

@@ -16,6 +16,7 @@ from elman.decode.step_model import StepModel
 from elman.nn.decoder import DecoderState, Memory
 from elman.nn.language import LanguageNetwork
 from elman.nn.translation import TranslationNetwork
+from elman.nn.writing import WritingNetwork
 from elman.ragged import Ragged
 from elman.runtime import Engine, State
 
@@ -29,12 +30,11 @@ class StepState(NamedTuple):
     """R: the source of each row."""
 
 
-class TranslationSteps:
-    """The sources of a batch, row i the i-th of them, written by the network itself."""
+class WritingSteps:
+    """The sources of a batch (B x ..., of so many places each), row i the i-th of them, written by the network."""
 
-    def __init__(self, network: TranslationNetwork, sources: Ragged) -> None:
-        self.network = network
-        self.source, self.lengths = torch.from_numpy(sources.padded()), torch.from_numpy(sources.lengths)  # B x S, B
+    def __init__(self, network: WritingNetwork, source: Tensor, lengths: Tensor) -> None:
+        self.network, self.source, self.lengths = network, source, lengths
 
     @torch.no_grad()
     def start(self, batch_size: int) -> StepState:
@@ -64,8 +64,17 @@ class TranslationSteps:
         return state.decoder.weights.detach().numpy()
 
 
-class MemorySteps(TranslationSteps):
+class TranslationSteps(WritingSteps):
+    """The sources of a batch, row i the i-th of them, written by the network itself."""
+
+    def __init__(self, network: TranslationNetwork, sources: Ragged) -> None:
+        super().__init__(network, torch.from_numpy(sources.padded()), torch.from_numpy(sources.lengths))  # B x S, B
+
+
+class MemorySteps(WritingSteps):
     """A translator's steps from outputs and final states that the caller gives in the place of the encoder's."""
+
+    network: TranslationNetwork
 
     def __init__(self, network: TranslationNetwork, outputs: Ragged, final: tuple[Logits, ...]) -> None:
         self.network, self.dtype = network, next(network.parameters()).dtype

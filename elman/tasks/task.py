@@ -158,6 +158,7 @@ class Task(Generic[R, M]):
     example              a line of Python for its cards
     inherited = ()       keys of `data` that a run which starts from a trained model has from it, as it has its network
     learns_alone = False whether `update` learns from a batch, by a kernel, in place of `loss` and an optimizer
+    reads_images = False whether a record is an image: `elman predict` is given them by their paths
     """
 
     name: ClassVar[str]
@@ -176,6 +177,7 @@ class Task(Generic[R, M]):
     example: ClassVar[str] = 'model.predict("a text")'
     inherited: ClassVar[tuple[str, ...]] = ()
     learns_alone: ClassVar[bool] = False
+    reads_images: ClassVar[bool] = False
 
     # Records
 

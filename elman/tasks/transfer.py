@@ -258,7 +258,7 @@ def read_language_model(folder: str | Path, key: str, section: type[StartSection
 
 def without_folders(section: S) -> S:
     """The section `model` with the names of folders in place of where they are, which means nothing elsewhere."""
-    named = {key: getattr(section, key) for key in FOLDERS if getattr(section, key, None)}
+    named = {key: getattr(section, key) for key in (*FOLDERS, "features") if getattr(section, key, None)}
     short = {
         key: Path(one).name if isinstance(one, str) else tuple(Path(each).name for each in one)
         for key, one in named.items()

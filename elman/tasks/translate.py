@@ -6,8 +6,7 @@ model.predict("Zwei Hunde spielen im Schnee.", n_best=3, require=["snow"])
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack, cast, overload
 
@@ -15,13 +14,12 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from elman.baselines.neighbours import CopySource, NearestPair
-from elman.batches.examples import ExampleBatches, by_length, fingerprint
-from elman.decode import Control, Ensemble, Hypothesis, NothingFound, SearchTree, StepModel, beam_search
+from elman.batches.examples import ExampleBatches, fingerprint
+from elman.decode import Hypothesis, SearchTree, StepModel
 from elman.errors import UserError, nearest
 from elman.metrics.bleu import corpus_scores
 from elman.metrics.edits import edit_scores
 from elman.metrics.metric import Metric
-from elman.metrics.perplexity import perplexity
 from elman.ragged import Ints, Ragged
 from elman.records.pairs import Format, Pair, PairReader, collect_pairs, read_pairs, references
 from elman.records.places import RecordError
@@ -30,10 +28,9 @@ from elman.runtime import CompiledTranslator, TranslationParts
 from elman.runtime.quantise import Arrays
 from elman.runtime.translation import ATTENDS
 from elman.runtime.weights import Shapes
-from elman.tasks.folder import Config
-from elman.tasks.model import Model, check_texts, listed
+from elman.tasks.model import check_texts, listed
 from elman.tasks.predict import PredictOptions, read_texts
-from elman.tasks.search import Search, SearchOptions, SearchSettings, TranslateOptions, limits, sampled
+from elman.tasks.search import Search, SearchOptions, SearchSettings, TranslateOptions
 from elman.tasks.sections import (
     DataSection,
     EmbeddingSection,
@@ -45,8 +42,9 @@ from elman.tasks.sections import (
 )
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.tasks.transfer import StartSection, extended, put_under, same_rows
-from elman.tasks.translation import Alternative, Translation, joined, replace_unknown
+from elman.tasks.translation import Translation, joined, replace_unknown
 from elman.tasks.vectors import Embedded, VectorsSection
+from elman.tasks.writer import Batch, Writer, WriterConfig, attention_size, make_batch, make_decoder, target_loss
 from elman.text import Tokenizer, TokenizerSettings
 from elman.text.profile import SourceProfile
 from elman.text.settings import Kind
@@ -56,9 +54,6 @@ from elman.text.windows import windows
 from elman.train.recipe import BatchSection, Section, TrainSettings
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from elman.nn.attention import Attention
     from elman.nn.translation import TranslationNetwork
     from elman.tasks.report import Report
     from elman.train.task import Loss
@@ -340,24 +335,23 @@ class TranslateRecipe(Section):
 # The model
 
 
-class TranslatorConfig(Config):
+class TranslatorConfig(WriterConfig):
     """What a translator's config.json holds."""
 
     model: ModelSettings
-    search: SearchSettings
     longest: int = Field(ge=1)
     """Tokens of the longest source that it has learned from: a longer one is translated in parts."""
     tokens_per_character: float = Field(ge=0)
     foreign: tuple[int, ...] = ()
 
 
-class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTranslator]):
+class Translator(Writer[TranslatorConfig, Sides, "TranslationNetwork", CompiledTranslator]):
     """p(target | source).
 
     `others` are further models with the same vocabularies, whose probabilities are averaged with its own.
     """
 
-    task = "translate"
+    task, what = "translate", "translation"
     Config, Recipe = TranslatorConfig, TranslateRecipe
     others: "tuple[Translator, ...]" = ()
 
@@ -376,31 +370,10 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         """Tokens of the longest source that it, and all others of the ensemble, have learned from."""
         return min(model.config.longest for model in (self, *self.others))
 
-    @property
-    def start(self) -> int:
-        """The id that stands before every target."""
-        return self.sides.target.start_id
-
-    @property
-    def end(self) -> int:
-        """The id that stands behind every target."""
-        return self.sides.target.eos_id
-
-    def ensemble_with(self, *others: "Translator") -> "Translator":
-        """An ensemble with others: the mean of their probabilities. Their vocabularies must be the same."""
-        for other in others:
-            if other.sides.to_json() != self.sides.to_json():
-                raise UserError("models of an ensemble need the same vocabularies: train them from one tokenizer.json")
-            if other.settings.reverse_source != self.settings.reverse_source:
-                raise UserError("models of an ensemble must read sources alike: one has model.reverse_source")
-        twin = copy(self)
-        twin.others = (*self.others, *others)
-        return twin
-
-    def _copy(self, weights: Arrays) -> "Translator":
-        twin = super()._copy(weights)
-        twin.others = self.others
-        return twin
+    def check_beside(self, other: "Translator") -> None:
+        super().check_beside(other)
+        if other.settings.reverse_source != self.settings.reverse_source:
+            raise UserError("models of an ensemble must read sources alike: one has model.reverse_source")
 
     # Translating
 
@@ -458,15 +431,11 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         names = [f"a memory of {len(one)} places" for one in memories]
         found = []
         for row, hypotheses in enumerate(self._search(names, places, [search] * len(memories), steps=steps)):
-            n_best = [
-                Alternative(self.sides.write(one.ids), one.score, one.log_prob, one.ids, one.finished)
-                for one in hypotheses
-            ]
+            n_best = self.alternatives(hypotheses)
             ids = n_best[0].ids
-            tokens = [self.sides.target.tokens[id] for id in ids]
-            one = Translation("", n_best, [str(place + 1) for place in places[row]], tokens)
+            one = Translation("", n_best, [str(place + 1) for place in places[row]], self.names_of(ids))
             if search.alignments:
-                self._check_attends()
+                self.check_attends()
                 table = np.zeros((0, len(places[row])), np.float32)
                 if ids:
                     table = attended(steps, ids, self.start, row, len(memories))[:, : len(places[row])]
@@ -484,22 +453,12 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
 
     def _translate(self, texts: Sequence[str], searches: Sequence[Search]) -> list[Translation]:
         sources = [self.source_ids(text) for text in texts]
-        found: list[Translation | None] = [None] * len(texts)
-        for rows in by_length([len(source) for source in sources], SENTENCES, tokens=TOKENS):
-            alike: dict[tuple[Any, ...], list[int]] = {}  # only prefixes and words may differ within a search
-            for row in rows.tolist():
-                alike.setdefault(searches[row].shared(), []).append(row)
-            for group in alike.values():
-                several = self._search(
-                    [texts[row] for row in group], [sources[row] for row in group], [searches[row] for row in group]
-                )
-                for row, hypotheses in zip(group, several, strict=True):
-                    found[row] = self._translation(texts[row], sources[row], hypotheses)
-        complete = cast(list[Translation], found)
-        self._align(complete, sources, searches)
+        several = self.search_all(texts, sources, searches)
+        found = [self._translation(*each) for each in zip(texts, sources, several, strict=True)]
+        self._align(found, sources, searches)
         return [
             replace_unknown(one, self.sides) if search.replace_unknown else one
-            for one, search in zip(complete, searches, strict=True)
+            for one, search in zip(found, searches, strict=True)
         ]
 
     def source_ids(self, text: str) -> Ints:
@@ -513,64 +472,10 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         """The best translations of one text that `steps` writes: in place of the model itself, one that differs."""
         return self._search([text], [self.source_ids(text)], [search], steps=steps)[0]
 
-    def _search(
-        self,
-        texts: list[str],
-        sources: list[Ints],
-        searches: list[Search],
-        tree: SearchTree | None = None,
-        steps: StepModel[Any] | None = None,
-    ) -> list[list[Hypothesis]]:
-        ragged = Ragged.of(sources)
-        if steps is None:
-            every = [model.steps(ragged) for model in (self, *self.others)]
-            steps = Ensemble(every) if self.others else every[0]
-        first, controls, lengths = searches[0], [search.control(self.sides) for search in searches], ragged.lengths
-        room = limits(self.config.search, first, lengths.tolist(), controls)
-        if first.sampling is not None:
-            target = self.sides.target
-            unknown = set() if first.allow_unknown or first.replace_unknown else {target.unk_id}
-            options: dict[str, Any] = {"samples": first.n_best, "suppress": target.unwritten | unknown}
-            return sampled(steps, first.sampling, target, room, **options)
-        try:
-            return self._beam(steps, first, controls, room, lengths.tolist(), tree)
-        except NothingFound as error:
-            raise UserError(
-                f"no translation of {texts[error.row]!r} was found that keeps to all that is asked of it: "
-                "ask for less, or take a larger beam or max_length"
-            ) from None
-
-    def _beam(
-        self,
-        steps: StepModel[Any],
-        search: Search,
-        controls: list[Control],
-        room: list[int],
-        lengths: list[int],
-        tree: SearchTree | None,
-    ) -> list[list[Hypothesis]]:
-        beam = search.settled(self.config.search, max(room), self.sides.target.size)
-        if beam.coverage and not all(model.settings.attends for model in (self, *self.others)):
-            raise UserError("coverage counts where a model attends, and this one has no attention: leave it out")
-        return beam_search(
-            steps,
-            len(lengths),
-            start_id=self.start,
-            stop_id=self.end,
-            beam=beam,
-            lengths=room,
-            controls=controls,
-            source_lengths=lengths,
-            tree=tree,
-        )
-
     def _translation(self, text: str, source: Ints, found: list[Hypothesis]) -> Translation:
-        n_best = [
-            Alternative(self.sides.write(one.ids), one.score, one.log_prob, one.ids, one.finished) for one in found
-        ]
-        tokens = self.sides.source.tokens
+        n_best, tokens = self.alternatives(found), self.sides.source.tokens
         names = [tokens[id] for id in (source[::-1] if self.settings.reverse_source else source).tolist()]
-        return Translation(text, n_best, names, [self.sides.target.tokens[id] for id in n_best[0].ids])
+        return Translation(text, n_best, names, self.names_of(n_best[0].ids))
 
     # Scoring pairs, and where the model attends
 
@@ -578,39 +483,14 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         """A pair as ids."""
         return self.source_ids(source), self.sides.say(target)
 
-    def batches(self, pairs: Sequence[tuple[Ints, Ints]]) -> "Iterator[tuple[Ints, Batch]]":
-        """Encoded pairs in batches of similar length, with the places of the pairs in each row."""
-        for rows in by_length([len(target) + 1 for _, target in pairs], SENTENCES, tokens=TOKENS):
-            batch = make_batch([pairs[row] for row in rows], self.end, self.start)
-            yield rows[batch.order], batch
-
     def log_probs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """log p(target | source) of each pair, the end token counted."""
-        import torch
-
-        found = np.zeros(len(pairs))
-        with torch.no_grad(), self.evaluating() as network:
-            for rows, batch in self.batches([self.encode(*pair) for pair in pairs]):
-                hidden = network.readouts(batch.source, batch.lengths, batch.inputs, batch.batch_sizes)
-                each = network.softmax.target_log_probs(hidden, batch.targets).double().numpy()
-                cuts = np.cumsum(batch.batch_sizes.numpy())[:-1]
-                for size, part in zip(batch.batch_sizes.tolist(), np.split(each, cuts), strict=True):
-                    found[rows[:size]] += part
-        return found.tolist()
+        return self.pair_log_probs([self.encode(*pair) for pair in pairs])
 
     def attention(self, pairs: Sequence[tuple[Ints, Ints]]) -> list[np.ndarray]:
         """Where each token of each target attends, the end token's place left out: T x S for each encoded pair."""
-        import torch
-
-        found: list[np.ndarray] = [np.zeros((0, 0), np.float32)] * len(pairs)
-        with torch.no_grad(), self.evaluating() as network:
-            for rows, batch in self.batches(pairs):
-                seen = network.attended(batch.source, batch.lengths, batch.inputs, batch.batch_sizes)  # B x T x S
-                for row, place in enumerate(rows):
-                    source, target = pairs[place]
-                    table = seen[row, : len(target), : len(source)].numpy()
-                    found[place] = table[:, ::-1] if self.settings.reverse_source else table
-        return found
+        tables = (table[:, : len(source)] for table, (source, _) in zip(super().attention(pairs), pairs, strict=True))
+        return [table[:, ::-1] if self.settings.reverse_source else table for table in tables]
 
     def align(self, source: str, target: str) -> Translation:
         """A pair as if the model had written the target itself: its log-probability, and where each token attends."""
@@ -628,14 +508,10 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         asked = [row for row, search in enumerate(searches) if search.alignments or search.replace_unknown]
         if not asked:
             return
-        self._check_attends()
+        self.check_attends()
         pairs = [(sources[row], np.array(found[row].n_best[0].ids, np.int64)) for row in asked]
         for row, table in zip(asked, self.attention(pairs), strict=True):
             found[row] = replace(found[row], weights=table)
-
-    def _check_attends(self) -> None:
-        if not self.settings.attends:
-            raise UserError("this model has no attention, so it cannot say where it attends: train one that has")
 
     # Lines of `elman predict`
 
@@ -648,9 +524,7 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         watch = _Watch(self, options)
         for record in read_texts(Translate().reader(self._data()), lines, options):
             try:
-                own = search.also({name: record.fields[name] for name in OWN if name in record.fields})
-                if own is not search:
-                    own.control(self.sides)
+                own = self.own_search(search, record.fields)
                 ids = self.source_ids(record.source)
                 if len(ids) > self.longest:
                     self.parts(record.source, own)  # refuses what cannot be asked of parts
@@ -669,14 +543,7 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
 
     def written(self, record: tuple[Any, Search], answer: Translation, options: PredictOptions) -> Iterator[str]:
         pair, search = record
-        if options.as_json:
-            kept = {name: value for name, value in pair.fields.items() if name not in OWN}
-            yield options.to_json(pair.where, kept, {"text": pair.source, **answer.to_dict()})
-        elif search.n_best > 1:
-            for one in answer.n_best:
-                yield f"{pair.where.line}\t{one.score:.4f}\t{_one_line(one.text)}"
-        else:
-            yield f"{_one_line(answer.text)}\t{answer.pharaoh}" if search.alignments else _one_line(answer.text)
+        return self.lines_of(pair.where, pair.fields, {"text": pair.source}, answer, search, options)
 
     # The folder and the network
 
@@ -691,9 +558,7 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
     def build(cls, config: TranslatorConfig, sides: Sides, smoothing: float = 0.0) -> "TranslationNetwork":
         from torch import nn
 
-        from elman.nn.decoder import Decoder
         from elman.nn.embedding import clear_padding
-        from elman.nn.initialise import OF_ALL_WEIGHTS, initialise
         from elman.nn.softmax import ChunkedSoftmax
         from elman.nn.translation import Bridge, TranslationNetwork
 
@@ -705,30 +570,13 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
                 nn.init.normal_(embedding.weight, std=settings.embedding**-0.5)  # tied, it makes logits of about one
                 clear_padding(embedding)
         encoder = settings.body(source.embedding_dim, **settings.encoder_options)
-        readout, options = settings.readout, settings.decoder_options
-        decoder = Decoder(
-            settings.decoder,
-            settings.cell,
-            target.embedding_dim,
-            settings.hidden,
-            encoder.output_size,
-            readout,
-            attention=_attention(settings, target.embedding_dim, encoder.output_size),
-            dropout=settings.dropout if options["num_layers"] > 1 else 0.0,
-            weight_dropout=settings.weight_dropout,
-            connections=settings.connections,
-            nonlinearity=settings.nonlinearity,
-            proj_size=settings.projection,
-            **options,
-        )
-        if settings.initialise not in OF_ALL_WEIGHTS:
-            initialise(decoder.body, settings.initialise, forget_bias=settings.forget_bias)
+        decoder = make_decoder(settings, target.embedding_dim, encoder.output_size)
         bridge = Bridge(
             settings.bridge,
             layers=settings.layers,
             directions=encoder.directions,
             state_sizes=encoder.state_sizes,
-            decoder_layers=options["num_layers"],
+            decoder_layers=settings.decoder_options["num_layers"],
             decoder_sizes=decoder.body.state_sizes,
             merge=settings.merge,
         )
@@ -739,7 +587,7 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
             encoder,
             bridge,
             decoder,
-            ChunkedSoftmax(readout, sides.target.size, tied=tied, smoothing=smoothing),
+            ChunkedSoftmax(settings.readout, sides.target.size, tied=tied, smoothing=smoothing),
             unk_id=sides.source.unk_id,
             token_dropout=settings.token_dropout,
             input_dropout=settings.input_dropout,
@@ -768,7 +616,7 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
             sides.target.size,
             size,
             readout,
-            attention_size=_attention_size(settings, encoder.output_size),
+            attention_size=attention_size(settings, encoder.output_size),
             shared=settings.tied == "all",
             tied=settings.tied != "none",
         )
@@ -802,31 +650,6 @@ def translated(
     check_texts(several)
     found = translate(several, [search] * len(several)) if several else []
     return found[0] if isinstance(texts, str) else found
-
-
-def _attention(settings: ModelSettings, input_size: int, memory_size: int) -> "Attention | None":
-    from elman.nn.attention import ATTENTIONS
-
-    if not settings.attends:
-        return None
-    kind = ATTENTIONS[settings.attention]
-    query = (settings.projection or settings.hidden) + (input_size if kind.sees_input else 0)
-    longest = {"longest": settings.longest} if settings.attention in ("location", "fixed-length") else {}
-    return kind(query, memory_size, **longest)
-
-
-def _attention_size(settings: ModelSettings, memory_size: int) -> int:
-    """What of an attention its kind does not tell: the places it can see, or the size of what it compares."""
-    if settings.attention in ("location", "fixed-length"):
-        return settings.longest
-    query = settings.projection or settings.hidden
-    rank = max(1, min(query, memory_size) // 8)
-    return {"additive": query, "reduced-rank": rank}.get(settings.attention, 0)
-
-
-def _one_line(text: str) -> str:
-    """Text that may have learned line ends, as one line."""
-    return text.replace("\n", " ")
 
 
 class _Watch:
@@ -870,39 +693,6 @@ class _Watch:
 
 
 # The task
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Pairs as the network learns them: sources as they are, targets packed, the longest target first."""
-
-    source: "Tensor"  # B x S
-    lengths: "Tensor"  # B: tokens of each source
-    inputs: "Tensor"  # N, packed: the token before each one to be said, the start token before the first
-    targets: "Tensor"  # N, packed: the tokens to be said, the end token last
-    batch_sizes: "Tensor"  # T: how many targets have a first token, a second one,
-    order: Ints  # B: which of the given pairs each row is
-
-    def __str__(self) -> str:
-        return f"of {len(self.source)} pairs, {len(self.targets)} target tokens"
-
-
-def make_batch(pairs: Sequence[tuple[Ints, Ints]], end: int, start: int | None = None) -> Batch:
-    """Encoded pairs as a batch; `end` stands behind each target, and before it `start`, or the end again.
-
-    >>> batch = make_batch([(np.array([7]), np.array([3])), (np.array([8, 9]), np.array([4, 5]))], end=1)
-    >>> batch.source.tolist(), batch.inputs.tolist(), batch.targets.tolist(), batch.batch_sizes.tolist()
-    ([[8, 9], [7, 0]], [1, 1, 4, 3, 5], [4, 3, 5, 1, 1], [2, 2, 1])
-    """
-    import torch
-
-    targets = Ragged.of([np.append(target, end) for _, target in pairs])
-    before = np.empty_like(targets.data)
-    before[1:], before[targets.starts] = targets.data[:-1], end if start is None else start
-    order, batch_sizes, _ = targets.packing
-    source = Ragged.of([pairs[row][0] for row in order])
-    arrays = (source.padded(), source.lengths, targets.packed(before), targets.packed(), batch_sizes)
-    return Batch(*(torch.from_numpy(array) for array in arrays), order=order)  # type: ignore[arg-type, misc]
 
 
 class Translate(Task[Pair, Translator]):
@@ -1043,22 +833,12 @@ class Translate(Task[Pair, Translator]):
 
     def loss(self, run: Training[Pair, Translator], batch: Batch, state: Any) -> "Loss":
         """The mean loss of some pairs per target token."""
-        from elman.nn.forcing import Forcing, SelfFeeding
-        from elman.train.task import Loss
-
-        forcing, feeding = teacher_forcing(run), None
-        if run.recipe.loss.teacher_forcing_by == "sequence" and forcing < 1:
-            feeding = SelfFeeding(Forcing(forcing, "sequence", run.model.end), len(batch.source))
-        hidden = run.network.readouts(batch.source, batch.lengths, batch.inputs, batch.batch_sizes, forcing, feeding)
-        targets = batch.targets
-        if feeding is not None:  # what would follow its own end is left out
-            hidden, targets = hidden[feeding.trained], targets[feeding.trained]
-        return Loss(run.network.softmax.loss(hidden, targets), len(targets))
+        return target_loss(run, batch)
 
     def watch(self, run: Training[Pair, Translator]) -> dict[str, float]:
         """Scores on the held-out pairs; the model that says most of their tokens right is kept."""
         pairs = run.once("pairs", lambda: [run.model.encode(pair.source, pair.target) for pair in run.data.dev])
-        scores = expected_scores(run.model, pairs)
+        scores = run.model.expected_scores(batch for _, batch in run.model.batches(pairs))
         return scores | {"error": 1 - scores["token_accuracy"]}
 
     # Scores
@@ -1067,10 +847,11 @@ class Translate(Task[Pair, Translator]):
         self, model: Translator, records: Sequence[Pair], recipe: TranslateRecipe, train: Sequence[Pair]
     ) -> dict[str, Any]:
         sources, right = lines_of(records, recipe.report)
+        pairs = [model.encode(pair.source, pair.target) for pair in records]
         written = [one.text for one in model.predict(sources)]
         examples = list(zip(sources, written, right, strict=True))[:SHOWN]
         return {
-            **expected_scores(model, [model.encode(pair.source, pair.target) for pair in records]),
+            **model.expected_scores(batch for _, batch in model.batches(pairs)),
             **written_scores(written, right, model, recipe.report),
             "examples": [{"source": s, "translation": t, "reference": r[0]} for s, t, r in examples],
         }
@@ -1159,28 +940,6 @@ def _some(ids: Ints, pair: Pair) -> Ints:
     if not len(ids):
         raise UserError(f"the text {pair.source!r} has no tokens that the model knows: give it some words")
     return ids
-
-
-def teacher_forcing(run: Training[Pair, Translator]) -> float:
-    """The share of steps that are told what is right, by now."""
-    loss: LossSettings = run.recipe.loss
-    return float(loss.teacher_forcing) if run.current is None else loss.forcing(run.recipe.train, run.current)
-
-
-def expected_scores(model: Translator, pairs: Sequence[tuple[Ints, Ints]]) -> dict[str, float]:
-    """Loss (nats a token), perplexity and token accuracy, every right token being told before the next is asked for."""
-    import torch
-
-    total = right = tokens = 0.0
-    with torch.no_grad(), model.evaluating() as network:
-        for _, batch in model.batches(pairs):
-            hidden = network.readouts(batch.source, batch.lengths, batch.inputs, batch.batch_sizes)
-            log_probs = network.softmax.log_probs(hidden)  # N x V
-            total -= float(log_probs.gather(1, batch.targets.unsqueeze(1)).double().sum())
-            right += int((log_probs.argmax(dim=1) == batch.targets).sum())
-            tokens += len(batch.targets)
-    loss = total / tokens
-    return {"loss": loss, "perplexity": perplexity(loss), "token_accuracy": right / tokens}
 
 
 def lines_of(pairs: Sequence[Pair], settings: ReportSettings) -> tuple[list[str], list[list[str]]]:

@@ -17,29 +17,16 @@ from elman.metrics.alignments import (
     soft_alignment,
     to_pharaoh,
 )
+from elman.tasks.writer import Alternative, Written
 from elman.text.settings import UNK
 from elman.text.sides import Sides
 
 
 @dataclass(frozen=True)
-class Alternative:
-    """One text that the search found.
-
-    `log_prob` is of the whole text, in nats; `score` is what the search ranked it by. `finished` is False where the
-    limit of length came before its end.
-    """
-
-    text: str
-    score: float
-    log_prob: float
-    ids: list[int]
-    finished: bool = True
-
-
-@dataclass(frozen=True)
-class Translation:
+class Translation(Written):
     """The best text for a source, all those that were asked for (`n_best`, the best first), and the alignment."""
 
+    what = "translation"
     source: str
     n_best: list[Alternative]
     source_tokens: list[str] = field(default_factory=list)
@@ -51,34 +38,14 @@ class Translation:
 
     def to_dict(self) -> dict[str, Any]:
         """As one line of JSON has it."""
-        best = self.n_best[0]
-        value: dict[str, Any] = {
-            "translation": self.text,
-            "score": round(self.score, 6),
-            "log_prob": round(best.log_prob, 6),
-            "finished": best.finished,
-        }
+        value = self.best_to_dict()
         if self.parts > 1:
             value["parts"] = self.parts
-        if len(self.n_best) > 1:
-            value["n_best"] = [
-                {"translation": one.text, "score": round(one.score, 6), "log_prob": round(one.log_prob, 6)}
-                for one in self.n_best
-            ]
+        value |= self.others_to_dict()
         if self.weights is not None:
             value |= {"source_tokens": self.source_tokens, "target_tokens": self.target_tokens}
             value["alignment"] = self.pharaoh
         return value
-
-    @property
-    def text(self) -> str:
-        """The best text."""
-        return self.n_best[0].text
-
-    @property
-    def score(self) -> float:
-        """The score of the best text."""
-        return self.n_best[0].score
 
     @property
     def pharaoh(self) -> str:

@@ -1,7 +1,7 @@
-"""The two vocabularies of a translator, or the one that both sides share."""
+"""The two vocabularies of a translator, or the one that both sides share; that of a model which only writes."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,38 @@ Ints = NDArray[np.int64]
 SUBWORDS = ("bpe", "unigram")
 
 
-class Sides:
+class Target:
+    """Target text to ids and back; `ready` is what is done to a text first, `unknown` whether `<unk>` may be written.
+
+    >>> words = TokenizerSettings(kind="words", lowercase=True)
+    >>> target = Target(fit_side(words, ["a dog runs"]), lambda text: text.replace(".", ""))
+    >>> target.write(target.say("A dog runs."))
+    'a dog runs'
+    """
+
+    def __init__(self, target: Tokenizer, ready: Callable[[str], str] = str, *, unknown: bool = True) -> None:
+        self.target, self.ready = target, ready
+        self.unwritten = target.unwritten if unknown else {*target.unwritten, target.unk_id}
+
+    def say(self, text: str) -> Ints:
+        """The ids of a target."""
+        return self.target.encode(_before(self.target.settings.kind, self.ready(text)))
+
+    def write(self, ids: Sequence[int] | Ints) -> str:
+        """The text of a target's ids."""
+        text = self.target.decode(ids)
+        return text.strip() if self.target.settings.kind in SUBWORDS else text
+
+    def to_json(self) -> str:
+        """The tokenizer as the text of a `tokenizer.json`."""
+        return self.target.to_json()
+
+    def save(self, path: Path) -> None:
+        """Write `tokenizer.json`, whole or not at all."""
+        write_text(path, self.to_json())
+
+
+class Sides(Target):
     """Source text to ids, target text to ids and back.
 
     >>> letters, phonemes = TokenizerSettings(kind="characters"), TokenizerSettings(kind="words")
@@ -26,7 +57,8 @@ class Sides:
     """
 
     def __init__(self, source: Tokenizer, target: Tokenizer) -> None:
-        self.source, self.target = source, target
+        super().__init__(target)
+        self.source = source
 
     @property
     def joint(self) -> bool:
@@ -47,15 +79,6 @@ class Sides:
         """The ids of a source."""
         return self.source.encode(_before(self.source.settings.kind, text))
 
-    def say(self, text: str) -> Ints:
-        """The ids of a target."""
-        return self.target.encode(_before(self.target.settings.kind, text))
-
-    def write(self, ids: Sequence[int] | Ints) -> str:
-        """The text of a target's ids."""
-        text = self.target.decode(ids)
-        return text.strip() if self.target.settings.kind in SUBWORDS else text
-
     # The file
 
     def to_json(self) -> str:
@@ -63,10 +86,6 @@ class Sides:
         if self.joint:
             return self.source.to_json()
         return json.dumps({"source": json.loads(self.source.to_json()), "target": json.loads(self.target.to_json())})
-
-    def save(self, path: Path) -> None:
-        """Write `tokenizer.json`, whole or not at all."""
-        write_text(path, self.to_json())
 
     @classmethod
     def load(cls, path: Path) -> "Sides":

@@ -209,6 +209,7 @@ NOT_FOR = {
     "translate": {*ANY, *ODD},
     "series": {*ANY, *ODD},
     "answer": {*ANY, *ODD},
+    "caption": {*ANY, *ODD},
 }
 """Of the contents for every task those without the columns that one needs."""
 NO_RECORDS = {"broken", "array", "numbers", "null", "nested", "lacking", "no-fields", "deep", "deep-closed"}
@@ -269,7 +270,7 @@ def _has_no_records(task: str, use: str, suffix: str, name: str) -> bool:
     if task == "series":
         short, others = name in TOO_SHORT and use != "predict", name in OTHER_COLUMNS and use != "train"
         return short or others or name in (NO_RECORDS_OF[task] if suffix == "jsonl" else NO_SERIES)
-    if task == "answer":
+    if task in ("answer", "caption"):
         return use != "predict"  # nothing names an image
     if use == "predict":
         return suffix == "jsonl" and name in NO_RECORDS - {"lacking"}

@@ -8,6 +8,7 @@ import elman
 from elman import tasks
 from elman.tasks.export import export
 from tests.tasks import answer_runs as answer
+from tests.tasks import caption_runs as caption
 from tests.tasks import classify_runs as classify
 from tests.tasks import embed_runs as embed
 from tests.tasks import forecasts as series
@@ -24,10 +25,11 @@ SMALL = {
     "series": series.SMALL,
     "embed": embed.SMALL,
     "answer": answer.SMALL,
+    "caption": (*caption.SMALL, "search.beam=2", "report.baselines=false"),
 }
 """Settings that make a run short."""
 DATA = {"lm": "text.txt", "classify": "names.csv", "tag": "tags.conll", "translate": "pairs.tsv", "series": "wave.csv"}
-DATA |= {"embed": "text.txt", "answer": "questions.tsv"}
+DATA |= {"embed": "text.txt", "answer": "questions.tsv", "caption": "captions.tsv"}
 """A good file for each task."""
 TASKS = tuple(tasks.TASKS)
 PREDICTED = tuple(name for name, task in tasks.TASKS.items() if task.command == "predict")
@@ -90,6 +92,7 @@ def build(root: Path) -> World:
     translate.write(root / "pairs.tsv", pairs)
     series.write(root / "wave.csv")
     answer.write(root / "questions.tsv", 12)
+    caption.images(root, 12)
     (root / "pairs.csv").write_text("the,cat,3\na,dog,4\n")
     for side in ("source", "target"):
         (root / f"parallel.{side}").write_text("".join(f"{getattr(pair, side)}\n" for pair in pairs))

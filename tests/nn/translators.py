@@ -5,14 +5,8 @@ import torch
 
 from elman.nn.translation import TranslationNetwork
 from elman.tasks.search import SearchSettings
-from elman.tasks.translate import (
-    Batch,
-    ModelSettings,
-    TranslateRecipe,
-    Translator,
-    TranslatorConfig,
-    make_batch,
-)
+from elman.tasks.translate import ModelSettings, TranslateRecipe, Translator, TranslatorConfig
+from elman.tasks.writer import Batch, make_batch
 from elman.text import TokenizerSettings
 from elman.text.sides import Sides
 

@@ -7,6 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from elman.tasks.adapting import BothSettings
+from elman.tasks.caption import CaptionRecipe
 from elman.tasks.classify import ClassifyRecipe
 from elman.tasks.embed import EmbedRecipe
 from elman.tasks.series import SeriesRecipe
@@ -28,6 +29,7 @@ PLAIN = ("layers", "hidden", "epochs", "seed", "lowercase")  # keys that say it 
         ("series.md", SeriesRecipe),
         ("adapting.md", BothSettings),
         ("vectors.md", EmbedRecipe),
+        ("captions-part.md", CaptionRecipe),
     ],
 )
 def test_a_guide_has_every_key_with_its_default_and_a_meaning(guide: str, recipe: type[BaseModel]) -> None:

@@ -14,8 +14,9 @@ import torch
 from elman.errors import UserError
 from elman.records.pairs import Pair
 from elman.tasks.search import Search, SearchOptions
-from elman.tasks.translate import Translator, make_batch
-from elman.tasks.translation import Alternative, Translation, replace_unknown
+from elman.tasks.translate import Translator
+from elman.tasks.translation import Translation, replace_unknown
+from elman.tasks.writer import Alternative, make_batch
 from tests.end_to_end.processes import environment
 from tests.nn.translators import DECODERS
 from tests.tasks.translate_runs import run, sentences, strings, untrained, write

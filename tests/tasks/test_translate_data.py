@@ -10,7 +10,8 @@ from elman.records.pairs import Pair
 from elman.tasks import TASKS, evaluate, training
 from elman.tasks.recipes import find_recipe, load_recipe
 from elman.tasks.task import Data, Training
-from elman.tasks.translate import TranslateRecipe, Translator, teacher_forcing
+from elman.tasks.translate import TranslateRecipe, Translator
+from elman.tasks.writer import teacher_forcing
 from elman.train.recipe import read_toml
 from tests.tasks.runs import open_task
 from tests.tasks.translate_runs import recipe, run, sentences, strings, trainer, write

@@ -12,7 +12,7 @@ from torch.nn.functional import dropout
 from torch.nn.utils.rnn import PackedSequence
 
 from elman.nn.cells import Cell, State
-from elman.nn.decoder import Decoder, Memory
+from elman.nn.decoder import AttentionSums, Decoder, Memory
 from elman.nn.fast.attention import SharedMemory
 from elman.nn.fast.autograd import can_defer
 from elman.nn.fast.backends import cell_of
@@ -136,7 +136,10 @@ class UnrolledDecoder:
     torch.Size([5, 6])
     """
 
-    def __init__(self, decoder: Decoder, hidden: State, memory: Memory) -> None:
+    def __init__(self, decoder: Decoder, hidden: State, memory: Memory, sums: AttentionSums | None = None) -> None:
+        self.sums, self.gate = sums, None
+        if decoder.gate is not None:
+            self.gate = SharedLinear(decoder.gate.weight, decoder.gate.bias)
         self.kind, attention = decoder.kind, decoder.attention
         self.body = UnrolledRecurrent(decoder.body, decoder.input_size)
         self.state, self.fed = self.body.begin(hidden), decoder.begin(hidden).fed
@@ -175,7 +178,7 @@ class UnrolledDecoder:
         self._keep(len(x))
         if self.kind in ("bahdanau", "tutorial-attention"):
             h = self.state[-1][0]  # R x H
-            context = self._attend(torch.cat((x, h), dim=1) if self.sees_input else h)
+            context = self._attend(torch.cat((x, h), dim=1) if self.sees_input else h, h)
             if self.kind == "tutorial-attention":
                 combined = self.combine_context(context, projected).relu()  # R x E
                 output, self.state = self.body.step(combined, self.body.project(combined), None, self.state)
@@ -185,7 +188,7 @@ class UnrolledDecoder:
         output, self.state = self.body.step(x, projected, self.fed, self.state)
         if self.weights is None:
             return (output,)
-        context = self._attend(output)
+        context = self._attend(output, output)
         if self.kind == "luong":
             return output, context
         self.fed = self._readout(output, context)
@@ -197,10 +200,14 @@ class UnrolledDecoder:
             self.state = [tuple(part[:rows] for part in layer) for layer in self.state]
             self.fed = None if self.fed is None else self.fed[:rows]
 
-    def _attend(self, query: Tensor) -> Tensor:
-        """The contexts of the rows' queries (R x Q to R x M)."""
+    def _attend(self, query: Tensor, state: Tensor) -> Tensor:
+        """The contexts of the rows' queries (R x Q to R x M), as far as the state lets them through."""
         assert self.weights is not None
-        return self.memory(self.weights(query))
+        weights = self.weights(query)  # R x S
+        if self.sums is not None:
+            self.sums.add(weights)
+        context = self.memory(weights)
+        return context if self.gate is None else context * self.gate(state).sigmoid()
 
     def _readout(self, *parts: Tensor) -> Tensor:
         if self.to_readout is None:

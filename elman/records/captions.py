@@ -1,0 +1,162 @@
+"""Images with their captions, one record an image: from a table beside a folder of images, or a file of COCO's kind.
+
+tsv, csv      a column of images and one of captions, several rows an image        captions.tsv
+jsonl, json   a field of each; the captions may be a list                          captions.jsonl
+coco          {"images": [{"id", "file_name"}], "annotations": [{"image_id", "caption"}]}   captions_val2014.json
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+from elman.errors import UserError
+from elman.files import shortened
+from elman.records import tables
+from elman.records.columns import Parts, Roles
+from elman.records.images import check_images, image_path
+from elman.records.lines import FAIL, BadLines, first_lines, read_lines
+from elman.records.paths import Paths, named
+from elman.records.places import Place, RecordError
+from elman.records.reader import Files, TwoPartReader, is_table, one_format
+from elman.records.tables import Column, table_format, text_of
+
+Format = Literal["tsv", "csv", "jsonl", "json", "coco"]
+IMAGES = ("image", "file_name", "filename", "image_name", "file", "path", "image_id", "img")
+CAPTIONS = ("caption", "captions", "sentence", "sentences", "description", "text", "raw", "comment")
+FIRST = 20  # lines that are looked at where the name of a file does not tell how it is written
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionedImage:
+    """An image by its path, the captions that are right for it, where the first stands, and the fields beside it."""
+
+    image: Path
+    captions: tuple[str, ...]
+    where: Place | None = field(default=None, compare=False)
+    fields: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+
+class CaptionReader(TwoPartReader[CaptionedImage]):
+    """Reads images with their captions: of files, of data in memory, and images alone to predict for.
+
+    A folder stands for the captions file in it. `image` and `caption` are columns by name or by number from 1; `images`
+    is the folder that the names of images are relative to, else they stand beside the captions file, or in a folder
+    `images` there.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "captions.tsv").write_text("image\\tcaption\\na.jpg\\tA dog.\\na.jpg\\tSome dog.\\n")
+    >>> _ = (folder / "a.jpg").write_bytes(b"")
+    >>> [(record.image.name, record.captions) for record in CaptionReader().files(folder)]
+    [('a.jpg', ('A dog.', 'Some dog.'))]
+    """
+
+    kind = CaptionedImage
+    roles = Roles("image", "caption", (IMAGES, CAPTIONS), "-s data.image=NAME -s data.caption=NAME")
+    quotes = False
+
+    def __init__(
+        self,
+        *,
+        format: Format | None = None,
+        image: Column = None,
+        caption: Column = None,
+        images: str | Path | None = None,
+        encoding: str = "utf-8",
+    ) -> None:
+        super().__init__(format, get_args(Format), (image, caption), encoding)
+        self.images = images
+
+    def files(self, paths: Paths) -> Files[CaptionedImage]:
+        """The images of one captions file, of several, or of folders with one each; all of them must be there."""
+        places = [captions_file(path) if path.is_dir() else path for path in named(paths)]
+        format = self.format or self._guess_format(places)
+        if not is_table(format):
+            return Files(places, format, "images", lambda bad: self._whole(self._coco(places), places))
+        table = cast(tables.Format, format)
+        columns = replace(self.find_columns(places[0], table), keeps=True)
+        read = partial(self.read_table, places, table, columns)
+        return Files(places, format, "images", lambda bad: self._whole(read(bad), places), columns.guess)
+
+    def objects(self, data: Iterable[Any], name: str = "train", bad: BadLines = FAIL) -> Iterator[CaptionedImage]:
+        """The images of data in memory: (path, caption) or (path, [caption, ...]), mappings, a data frame."""
+        items = ((str(item[0]), item[1]) if _is_pair(item) else item for item in data) if _is_plain(data) else data
+        return self._whole(super().objects(items, name, bad), [name])
+
+    def record(self, parts: Parts, name: Column) -> CaptionedImage:
+        """One row: an image with one caption, or with a list of them."""
+        several = parts.second if isinstance(parts.second, (list, tuple)) else [parts.second]
+        captions = tuple(text_of(parts.where, one, name).strip() for one in several)
+        return CaptionedImage(
+            image_path(parts.first.strip(), parts.where, self.images), captions, parts.where, parts.fields
+        )
+
+    def question(self, where: Place, text: str, fields: dict[str, Any]) -> CaptionedImage:
+        return CaptionedImage(image_path(text, where, self.images), (), where, fields)
+
+    def _whole(self, rows: Iterable[CaptionedImage], places: Sequence[Path | str]) -> Iterator[CaptionedImage]:
+        """Each image once, with the captions of all its rows; refused where one has none or is not there."""
+        grouped: dict[Path, CaptionedImage] = {}
+        for row in rows:
+            known = grouped.get(row.image)
+            own = tuple(caption for caption in row.captions if caption)
+            before, first = ((), row) if known is None else (known.captions, known)
+            grouped[row.image] = replace(first, captions=(*before, *own))
+        for record in grouped.values():
+            if not record.captions:
+                raise RecordError(cast(Place, record.where), f"has no caption for {record.image.name}: write one")
+        check_images(grouped, shortened(places[0]) if isinstance(places[0], Path) else places[0])
+        return iter(grouped.values())
+
+    def _coco(self, places: Iterable[Path]) -> Iterator[CaptionedImage]:
+        for path in places:
+            try:
+                whole = json.loads("\n".join(read_lines(path, self.encoding)))
+                names = {image["id"]: str(image["file_name"]) for image in whole["images"]}
+                captions: dict[Any, list[str]] = {number: [] for number in names}
+                for one in whole["annotations"]:
+                    captions[one["image_id"]].append(str(one["caption"]).strip())
+            except (KeyError, TypeError, ValueError, RecursionError) as error:
+                raise UserError(
+                    f"{path} is no file of COCO captions: it should have images with id and file_name, and annotations "
+                    f"with image_id and caption, of these images ({type(error).__name__}: {error})"
+                ) from error
+            for number, (image, name) in enumerate(names.items(), 1):
+                where = Place(path, number)
+                yield CaptionedImage(image_path(name, where, self.images), tuple(captions[image]), where)
+
+    def _guess_format(self, paths: list[Path]) -> str:
+        found = one_format(paths, map(table_format, paths))
+        if found is None:
+            found = self.shown_format(first_lines(paths[0], self.encoding, FIRST))
+        if found is None:
+            raise UserError(
+                f"{paths[0]} does not show its captions: name a .tsv, .csv, .jsonl or .json with images and captions"
+            )
+        if found == "json" and any('"annotations"' in line for line in read_lines(paths[0], self.encoding)):
+            return "coco"
+        return found
+
+
+def captions_file(folder: Path) -> Path:
+    """The captions file of a folder of images: its only table, or the one called captions."""
+    tables = sorted(path for path in folder.iterdir() if path.is_file() and table_format(path) is not None)
+    called = [path for path in tables if path.name.lower().startswith("captions.")]
+    if len(found := called or tables) == 1:
+        return found[0]
+    if not found:
+        raise UserError(
+            f"the folder {folder} has no captions file: put a captions.tsv with the columns image and caption in it"
+        )
+    raise UserError(f"the folder {folder} has {len(found)} tables ({found[0].name}, {found[1].name}): name one of them")
+
+
+def _is_plain(data: Any) -> bool:
+    return isinstance(data, (list, tuple, Iterator))
+
+
+def _is_pair(item: Any) -> bool:
+    return isinstance(item, (list, tuple)) and len(item) == 2

@@ -1,0 +1,93 @@
+"""Captions files of every kind, and what is said of those that cannot be used."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from elman.errors import UserError
+from elman.records.captions import CaptionReader
+
+ROWS = [("a.jpg", "A dog ."), ("b.jpg", 'A "red" bus .'), ("a.jpg", "Some dog .")]
+RIGHT = [("a.jpg", ("A dog .", "Some dog .")), ("b.jpg", ('A "red" bus .',))]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with two files that stand for images."""
+    for name in ("a.jpg", "b.jpg"):
+        (tmp_path / name).write_bytes(b"")
+    return tmp_path
+
+
+def read(path: Path, **options: object) -> list[tuple[str, tuple[str, ...]]]:
+    """Names and captions of the images of a file."""
+    return [(record.image.name, record.captions) for record in CaptionReader(**options).files(path).read()]  # type: ignore[arg-type]
+
+
+def test_every_format_gives_the_same_images(folder: Path) -> None:
+    images = [{"id": 1, "file_name": "a.jpg"}, {"id": 2, "file_name": "b.jpg"}]
+    notes = [{"image_id": 1 + (name == "b.jpg"), "caption": caption} for name, caption in ROWS]
+    texts = {
+        "x.tsv": "image\tcaption\n" + "".join(f"{name}\t{caption}\n" for name, caption in ROWS),
+        "x.csv": 'caption,file_name\nA dog .,a.jpg\n"A ""red"" bus .",b.jpg\nSome dog .,a.jpg\n',
+        "x.jsonl": "".join(json.dumps({"image": name, "captions": list(several)}) + "\n" for name, several in RIGHT),
+        "x.json": json.dumps({"images": images, "annotations": notes}),
+        "y.json": json.dumps([{"image": name, "caption": caption} for name, caption in ROWS], indent=1),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+        assert read(folder / name) == RIGHT, name
+    objects = CaptionReader(images=folder).objects([(name, caption) for name, caption in ROWS])
+    assert [(record.image.name, record.captions) for record in objects] == RIGHT
+    listed = CaptionReader(images=folder).objects([(Path("a.jpg"), ["A dog .", "Some dog ."])])
+    assert [record.captions for record in listed] == [RIGHT[0][1]]
+
+
+def test_images_are_found_beside_the_file_in_its_folder_and_where_they_are_said_to_be(folder: Path) -> None:
+    (folder / "deep").mkdir()
+    (folder / "deep" / "images").mkdir()
+    (folder / "a.jpg").rename(folder / "deep" / "images" / "a.jpg")
+    (folder / "deep" / "captions.tsv").write_text("image\tcaption\na.jpg\tA dog .\n")
+    assert read(folder / "deep") == [("a.jpg", ("A dog .",))]
+    (folder / "b.tsv").write_text("image\tcaption\na.jpg\tA dog .\n")
+    assert read(folder / "b.tsv", images=folder / "deep" / "images") == [("a.jpg", ("A dog .",))]
+
+
+def test_other_columns_are_kept(folder: Path) -> None:
+    (folder / "x.tsv").write_text("image\tcaption\tscene\na.jpg\tA dog .\ta dog\n")
+    (record,) = CaptionReader().files(folder / "x.tsv").read()
+    assert record.fields["scene"] == "a dog"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "x.tsv",
+            "image\tcaption\nc.jpg\tA.\nd.jpg\tB.\na.jpg\tC.\n",
+            "names 2 images that are not there, of 3",
+        ),
+        ("x.tsv", "image\tcaption\na.jpg\tA.\nb.jpg\t\n", "x.tsv:3 has no caption for b.jpg: write one"),
+        ("x.json", '{"images": [{"id": 1, "file_name": "a.jpg"}], "annotations": []}', "has no caption for a.jpg"),
+        ("x.json", '{"images": [{"id": 1}], "annotations": []}', "is no file of COCO captions"),
+        ("x.json", '{"annotations": [', "is no file of COCO captions"),
+        ("x.tsv", "image\tcaption\n", "holds no images"),
+        ("x.txt", "a.jpg A dog\n", "does not show its captions"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(folder: Path, name: str, text: str, message: str) -> None:
+    (folder / name).write_text(text)
+    with pytest.raises(UserError, match=message):
+        read(folder / name)
+
+
+def test_a_folder_needs_one_captions_file(folder: Path) -> None:
+    with pytest.raises(UserError, match=r"has no captions file: put a captions\.tsv"):
+        read(folder)
+    for name in ("x.tsv", "y.tsv"):
+        (folder / name).write_text("image\tcaption\na.jpg\tA dog .\n")
+    with pytest.raises(UserError, match=r"has 2 tables \(x\.tsv, y\.tsv\)"):
+        read(folder)
+    (folder / "captions.csv").write_text("image,caption\na.jpg,A cat .\n")
+    assert read(folder) == [("a.jpg", ("A cat .",))]
