@@ -15,6 +15,8 @@ from elman.generated.agreement import agreement
 from elman.generated.dates import date_parts
 from elman.generated.docstrings import docstring_parts
 from elman.generated.entities import SIZES, entities
+from elman.generated.formulas import formulas
+from elman.generated.listops import list_operations
 from elman.generated.numbers import number_parts
 from elman.generated.surnames import surnames
 from elman.generated.waves import waves
@@ -42,7 +44,8 @@ def can_make(name: str) -> bool:
 def make_files(name: str) -> dict[str, list[Path]]:
     """The files of a corpus by split, in the cache folder; made where they are not there.
 
-    `surnames` and `waves` are CSV, `entities` CoNLL, `dates`, `numbers` and `docstrings` TSV, `agreement` lines.
+    `surnames` and `waves` are CSV, `entities` CoNLL, `dates`, `numbers` and `docstrings` TSV, `agreement` lines, `listops` and
+    `formulas` trees.
 
     >>> [path.name for path in make_files("numbers")["test"]]
     ['test.tsv']
@@ -115,13 +118,16 @@ def _write_lines(place: Path, lines: Iterable[str]) -> None:
 
 
 TSV = {"train": "train.tsv", "dev": "dev.tsv", "test": "test.tsv"}
+TXT = {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"}
 MADE: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Path, Any], object], dict[str, str]]] = {
     "surnames": (surnames, _write_labelled, {"train": "train.csv", "test": "test.csv"}),
     "entities": (entities, write_tagged, {split: f"{split}.conll" for split in SIZES}),
     "dates": (date_parts, write_pairs, TSV),
     "numbers": (number_parts, write_pairs, TSV),
     "docstrings": (docstring_parts, write_pairs, TSV),
-    "agreement": (agreement, _write_lines, {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"}),
+    "agreement": (agreement, _write_lines, TXT),
+    "listops": (list_operations, _write_lines, TXT),
+    "formulas": (formulas, _write_lines, TXT),
     "waves": (lambda: {"train": waves()}, _write_waves, {"train": "waves.csv"}),
 }
 """How the records of each are made, and how they are written, into which file for each split."""

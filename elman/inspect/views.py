@@ -39,6 +39,7 @@ VIEWS: dict[str, dict[str, str]] = {
         "matches": "matches:MatchesView",
         "states": "states:StatesView",
     },
+    "tree": {"tree": "phrases:PhrasesView"},
     "embed": {"map": "word_map:MapView"},
 }
 """By task and name, in the order in which they are offered: the first is shown if none is asked for."""

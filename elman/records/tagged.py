@@ -207,7 +207,7 @@ class _Columns:
     def read(self, path: Path, lines: Iterable[str], bad: BadLines) -> Iterator[Sentence | DocumentMark]:
         """The sentences, and the marks between them; one with a bad line is left out as a whole."""
         width = 0
-        for block in _blocks(path, lines):
+        for block in blocks(path, lines):
             if self.format == "conll":
                 yield from (DocumentMark(line) for _, line in block if _is_mark(line))
                 block = [(where, line) for where, line in block if not _is_mark(line)]
@@ -309,7 +309,7 @@ def _cells(line: str) -> list[str]:
     return (TABS if "\t" in line else BLANKS).split(line.strip(" \t"))
 
 
-def _blocks(path: Path, lines: Iterable[str]) -> Iterator[Block]:
+def blocks(path: Path, lines: Iterable[str]) -> Iterator[Block]:
     """The lines between empty lines."""
     block: Block = []
     for number, line in enumerate(lines, 1):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from elman.tasks.series import Forecaster
     from elman.tasks.tag import TagModel
     from elman.tasks.translate import Translator
+    from elman.tasks.tree import TreeModel
     from elman.train.progress import Reporter
 
 
@@ -64,6 +65,7 @@ TASKS = Tasks(
         "translate": "translate:Translate",
         "series": "series:SeriesTask",
         "embed": "embed:Embed",
+        "tree": "tree:TreeTask",
     }
 )
 """Every task by its name."""
@@ -74,10 +76,11 @@ _MODELS = {
     "TagModel": "tag",
     "TextClassifier": "classify",
     "Translator": "translate",
+    "TreeModel": "tree",
     "VectorModel": "embed",
 }
 
-__all__ = ["Forecaster", "LanguageModel", "TagModel", "TextClassifier", "Translator", "VectorModel"]
+__all__ = ["Forecaster", "LanguageModel", "TagModel", "TextClassifier", "Translator", "TreeModel", "VectorModel"]
 __all__ += ["evaluate", "fit", "load"]
 
 
@@ -248,6 +251,10 @@ def load(folder: Path | str, task: Literal["series"], *, backend: Backend = "aut
 
 @overload
 def load(folder: Path | str, task: Literal["embed"], *, backend: Backend = "auto") -> "VectorModel": ...
+
+
+@overload
+def load(folder: Path | str, task: Literal["tree"], *, backend: Backend = "auto") -> "TreeModel": ...
 
 
 @overload
