@@ -243,7 +243,7 @@ class _Columns:
         if self.token > width:
             raise RecordError(where, f"has {width} columns, so there is no column {self.token}: give {self.option}1")
         if self.tagged and isinstance(self.tag, str):
-            tags = [_conllu_tag(row, self.tag) for _, row in rows]
+            tags = [conllu_tag(row, self.tag) for _, row in rows]
         elif self.tagged:
             tag = int(self.tag) or width
             if tag > width:
@@ -324,7 +324,7 @@ def blocks(path: Path, lines: Iterable[str]) -> Iterator[Block]:
         yield block
 
 
-def _conllu_tag(row: list[str], tag: str) -> str:
+def conllu_tag(row: list[str], tag: str) -> str:
     if tag in CONLLU:
         return row[CONLLU[tag]]
     features = dict(pair.partition("=")[::2] for pair in row[5].split("|"))

@@ -28,7 +28,7 @@ from elman.records.paths import Paths, expand
 from elman.records.places import Place, RecordError
 from elman.records.reader import Files, TwoPartReader, is_table, one_format
 from elman.records.tables import Column, empty_text, table_format, text_of
-from elman.records.tagged import CONLLU, FEATURE, Block, _conllu_tag, blocks
+from elman.records.tagged import CONLLU, FEATURE, Block, conllu_tag, blocks
 from elman.records.trees import WRITTEN_AS, Tree, iterate_trees, parse_tree
 
 Format = Literal["trees", "csv", "tsv", "jsonl", "json", "conllu"]
@@ -38,7 +38,7 @@ LIKE_A_TREE = re.compile(r"\(\s*[^\s()]*\s*\(")
 ONE_LEAF = re.compile(r"\((\S+) [^\s()]+\)$")
 BARE = re.compile(r"\((?=[\s(])")  # brackets without labels have nothing, or another bracket, behind them
 WORD = re.compile(
-    r"\w+(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|\d+(?:[.,]\d+)+|\w+(?:[-'.]\w+)*|\.\.\.|--|``|''|[^\w\s]", re.IGNORECASE
+    r"\w+(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|\d+(?:[.,]\d+)+|\w+(?:[-.]\w+)*|\.\.\.|--|``|''|[^\w\s]", re.IGNORECASE
 )
 """A word of a running text, as the treebanks of the Penn cut it: `It 's n't`, `well-made`, `...`."""
 
@@ -393,7 +393,7 @@ def _dependencies(block: Block, name: str, labels: str, asked: bool) -> Labelled
     numbers = {word: node for node, word in enumerate(order)}
     found: list[str | None] = [None] * len(rows)
     if name in CONLLU or FEATURE.fullmatch(name):
-        found = [_conllu_tag(rows[word][1], name) for word in order]
+        found = [conllu_tag(rows[word][1], name) for word in order]
         found = found if labels == "all" else [*[None] * (len(found) - 1), found[-1]]
     elif not asked:
         comments = [line.lstrip("# \t").partition("=") for _, line in block if line.startswith("#")]
