@@ -19,7 +19,7 @@ from elman.bench import machine
 from elman.bench.machine import Follow, interleave
 from elman.forest import Trees
 from elman.nn.embedding import Embedding
-from elman.nn.trees import CELLS, TreeNetwork
+from elman.nn.trees import TREE_CELLS, TreeNetwork
 from elman.records.treebank import flattened, trees_of
 from elman.records.trees import Tree
 
@@ -72,7 +72,10 @@ class Report:
     def record(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         rows = [asdict(row.case) | {"nodes": row.nodes, "nodes_per_second": row.nodes_per_second} for row in self.rows]
-        return {"machine": self.facts, "rows": [{**one, "ratio": row.ratio} for one, row in zip(rows, self.rows, strict=True)]}
+        return {
+            "machine": self.facts,
+            "rows": [{**one, "ratio": row.ratio} for one, row in zip(rows, self.rows, strict=True)],
+        }
 
 
 def run(
@@ -99,7 +102,7 @@ def learners_of(case: Case) -> tuple[int, dict[str, Callable[[], float]]]:
     trees = trees_of(records, [np.array([int(word) for word in record.tokens]) for record in records])
     labels = torch.tensor([int(label or 0) for record in records for label in record.labels])
     torch.manual_seed(SEED)
-    cell = CELLS[case.network](case.hidden, case.hidden)
+    cell = TREE_CELLS[case.network](case.hidden, case.hidden)
     network = TreeNetwork(Embedding(WORDS, case.hidden, sparse=True), cell, nn.Linear(case.hidden, CLASSES))
     plain, every = PlainTrees(network), np.arange(len(labels))
 

@@ -52,7 +52,11 @@ def list_operations(seed: int = 0) -> dict[str, list[str]]:
 
 
 def distinct(
-    make: Callable[[int, random.Random], Tree], sizes: dict[str, int], depths: Sequence[int], deeper: Sequence[int], seed: str
+    make: Callable[[int, random.Random], Tree],
+    sizes: dict[str, int],
+    depths: Sequence[int],
+    deeper: Sequence[int],
+    seed: str,
 ) -> dict[str, list[str]]:
     """Trees of each part in brackets, the depths in turn; none stands in two parts, and only the shallowest stand twice."""
     generator = random.Random(seed)

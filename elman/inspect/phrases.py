@@ -92,7 +92,9 @@ def _without(tree: LabelledTree, node: int) -> LabelledTree:
     parents = [*tree.parents[:first], *tree.parents[node:]]
     parents = [parent - removed if parent >= node else parent for parent in parents]
     words = [*tree.words[:first], len(tree.tokens), *tree.words[node + 1 :]]
-    return replace(tree, tokens=(*tree.tokens, UNK), parents=tuple(parents), words=tuple(words), labels=(None,) * len(words))
+    return replace(
+        tree, tokens=(*tree.tokens, UNK), parents=tuple(parents), words=tuple(words), labels=(None,) * len(words)
+    )
 
 
 def _path(children: list[list[int]], drops: list[float]) -> set[int]:

@@ -45,6 +45,16 @@ from elman.nn.softmax import AdaptiveSoftmax, ChunkedSoftmax, SampledSoftmax
 from elman.nn.strings import StringEmbedding
 from elman.nn.towers import Towers
 from elman.nn.translation import Bridge, TranslationNetwork
+from elman.nn.trees import (
+    TREE_CELLS,
+    ChildSumCell,
+    RecursiveCell,
+    SpanNetwork,
+    TensorCell,
+    TreeCell,
+    TreeLSTMCell,
+    TreeNetwork,
+)
 from elman.nn.window import FixedWindow
 
 __all__ = [
@@ -55,6 +65,7 @@ __all__ = [
     "LSTM",
     "POOLINGS",
     "RNN",
+    "TREE_CELLS",
     "AdaptiveSoftmax",
     "AdditiveAttention",
     "Attention",
@@ -63,6 +74,7 @@ __all__ = [
     "Bridge",
     "Cell",
     "CharacterEncoder",
+    "ChildSumCell",
     "ChoGRUCell",
     "ChunkedSoftmax",
     "CombinedCell",
@@ -96,13 +108,19 @@ __all__ = [
     "PlainCosineAttention",
     "Pooling",
     "Recurrent",
+    "RecursiveCell",
     "ReducedRankAttention",
     "SampledSoftmax",
     "ScaledDotAttention",
     "SecondOrderCell",
+    "SpanNetwork",
     "StringEmbedding",
+    "TensorCell",
     "Towers",
     "TranslationNetwork",
+    "TreeCell",
+    "TreeLSTMCell",
+    "TreeNetwork",
     "WeightedAutomaton",
     "WordDropout",
     "WordFeatures",

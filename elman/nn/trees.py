@@ -118,9 +118,7 @@ class RecursiveCell(TreeCell):
     def steps(self) -> SharedLinear:
         return SharedLinear(self.weight_hh, self.bias)
 
-    def node(
-        self, steps: SharedLinear, below: Tensor, parents: Tensor, count: int, x: Tensor | None
-    ) -> Tensor:
+    def node(self, steps: SharedLinear, below: Tensor, parents: Tensor, count: int, x: Tensor | None) -> Tensor:
         return torch.tanh(steps(below.view(count, -1)))  # M x 2H to M x H
 
 
@@ -183,9 +181,7 @@ class TreeLSTMCell(TreeCell):
     def steps(self) -> SharedLinear:
         return SharedLinear(self.weight_hh, self.bias)
 
-    def node(
-        self, steps: SharedLinear, below: Tensor, parents: Tensor, count: int, x: Tensor | None
-    ) -> Tensor:
+    def node(self, steps: SharedLinear, below: Tensor, parents: Tensor, count: int, x: Tensor | None) -> Tensor:
         H = self.hidden_size
         pairs = below.view(count, 2, 2 * H)  # children x (h, c)
         gates = steps(pairs[:, :, :H].reshape(count, 2 * H))  # M x 5H
@@ -242,7 +238,7 @@ class ChildSumCell(TreeCell):
         return torch.cat([torch.sigmoid(o) * torch.tanh(c), c], dim=1)
 
 
-CELLS: dict[str, type[TreeCell]] = {
+TREE_CELLS: dict[str, type[TreeCell]] = {
     "recursive": RecursiveCell,
     "rntn": TensorCell,
     "tree-lstm": TreeLSTMCell,

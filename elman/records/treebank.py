@@ -18,7 +18,7 @@ from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
-from elman.errors import UserError, nearest
+from elman.errors import UserError
 from elman.forest import NONE, Ints, Trees
 from elman.records import tables
 from elman.records.columns import Parts, Roles
@@ -28,7 +28,7 @@ from elman.records.paths import Paths, expand
 from elman.records.places import Place, RecordError
 from elman.records.reader import Files, TwoPartReader, is_table, one_format
 from elman.records.tables import Column, empty_text, table_format, text_of
-from elman.records.tagged import CONLLU, FEATURE, Block, conllu_tag, blocks
+from elman.records.tagged import CONLLU, FEATURE, Block, blocks, conllu_tag
 from elman.records.trees import WRITTEN_AS, Tree, iterate_trees, parse_tree
 
 Format = Literal["trees", "csv", "tsv", "jsonl", "json", "conllu"]
@@ -186,7 +186,9 @@ def trees_of(records: Iterable[LabelledTree], ids: Iterable[Ints]) -> Trees:
     return Trees.of(parents, tokens)
 
 
-def flattened(tree: Tree, where: Place | None = None, *, labels: Literal["all", "root", "none"] = "all") -> LabelledTree:
+def flattened(
+    tree: Tree, where: Place | None = None, *, labels: Literal["all", "root", "none"] = "all"
+) -> LabelledTree:
     """A bracketed tree as lists; a node with a single child is that child, with the label that stands above."""
     tokens, parents, words, names = list[str](), list[int](), list[int](), list[str | None]()
     waiting: list[tuple[Tree, str, bool]] = [(tree, tree.label, False)]
@@ -287,7 +289,9 @@ class TreeReader(TwoPartReader[LabelledTree]):
             if format == "conllu":
                 yield from self._kept(self._conllu(path, read_lines(path, self.encoding, bad), bad), bad)
             else:
-                trees = (flattened(tree, at, labels=self.labels) for tree, at in iterate_trees(path, self.encoding, bad))
+                trees = (
+                    flattened(tree, at, labels=self.labels) for tree, at in iterate_trees(path, self.encoding, bad)
+                )
                 yield from self._kept(trees, bad)
 
     def _kept(self, trees: Iterable[LabelledTree], bad: BadLines) -> Iterator[LabelledTree]:
@@ -415,7 +419,9 @@ def _heads(rows: list[tuple[Place, list[str]]]) -> list[int]:
     heads: list[int] = []
     for at, row in rows:
         if not row[6].isdecimal() or int(row[6]) > len(rows):
-            raise RecordError(at, f"has the head {row[6]!r} where a number from 0 to {len(rows)} belongs: mend the line")
+            raise RecordError(
+                at, f"has the head {row[6]!r} where a number from 0 to {len(rows)} belongs: mend the line"
+            )
         heads.append(int(row[6]) - 1)
     roots = [place for place, head in enumerate(heads) if head < 0]
     if len(roots) > 1:

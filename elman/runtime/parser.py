@@ -195,7 +195,10 @@ class ShiftReduce:
         going = list(range(len(texts)))
         while going:
             views = [view(stacks[place], shifted[place], len(texts[place])) for place in going]
-            rows = [features(np.array([seen]), texts[place], self.vocabulary) for seen, place in zip(views, going, strict=True)]
+            rows = [
+                features(np.array([seen]), texts[place], self.vocabulary)
+                for seen, place in zip(views, going, strict=True)
+            ]
             scores = self.scores(np.concatenate(rows))
             for place, score in zip(going, scores.tolist(), strict=True):
                 done, stack = shifted[place] == len(texts[place]), stacks[place]

@@ -24,7 +24,7 @@ from elman.metrics.metric import Metric
 from elman.ragged import Ints, Ragged
 from elman.records.classes import check_classes, check_known
 from elman.records.labelled import Classes, LabelledText
-from elman.records.places import Place, RecordError, source_of
+from elman.records.places import Place, source_of
 from elman.records.treebank import Format, LabelledTree, TreeReader, trees_of
 from elman.runtime import Encoder as CompiledLayers
 from elman.runtime import Layers
@@ -39,7 +39,6 @@ from elman.tasks.predict import PredictOptions, read_texts
 from elman.tasks.sections import DataSection, EmbeddingSection, Name, SizeSection, column
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.tasks.vectors import Embedded, VectorsSection, word_vectors
-from elman.text.vectors import WordVectors
 from elman.text.vocabulary import Vocabulary
 from elman.train.recipe import Section, TrainSettings
 
@@ -49,7 +48,8 @@ if TYPE_CHECKING:
 
 BATCH, NODES = 256, 1 << 14  # trees and nodes computed on at a time, at most
 SENTIMENT = ("0", "1", "2", "3", "4")  # grades from very negative to very positive, 2 neutral
-NEGATIONS = frozenset("not n't no never none nothing nobody neither nor without cannot hardly barely".split())
+NEGATION_WORDS = "not n't no never none nothing nobody neither nor without cannot hardly barely"
+NEGATIONS = frozenset(NEGATION_WORDS.split())
 EACH = 12  # depths up to which every depth of tree has a line of its own in a report
 PARSER_EMBEDDING, PARSER_HIDDEN = 32, 128
 
@@ -288,7 +288,7 @@ class TreeModel(Model[TreeConfig, Vocabulary, Any, "CompiledTrees | CompiledPhra
         from elman.nn.parser import ActionScorer
         from elman.nn.pooling import LastPooling
         from elman.nn.recurrent import Recurrent
-        from elman.nn.trees import CELLS, SpanNetwork, TreeNetwork
+        from elman.nn.trees import TREE_CELLS, SpanNetwork, TreeNetwork
 
         settings = config.model
         embedding = settings.fresh_embedding(vocabulary.size)
@@ -302,12 +302,14 @@ class TreeModel(Model[TreeConfig, Vocabulary, Any, "CompiledTrees | CompiledPhra
             body = Recurrent("lstm", width, settings.hidden, bidirectional=True)
             network = SpanNetwork(embedding, body, LastPooling(body), nn.Linear(2 * settings.hidden, classes), **shares)
         else:
-            cell = CELLS[settings.network](width, settings.hidden)
+            cell = TREE_CELLS[settings.network](width, settings.hidden)
             output = nn.Linear(settings.hidden, classes)
             network = TreeNetwork(embedding, cell, output, dropout=settings.dropout, **shares)
         if settings.parser == "shift-reduce":
             rows = vocabulary.size + 1 + LENGTHS * LONG
-            network.parser = ActionScorer(rows, WORDS + LENGTHS, PARSER_EMBEDDING, PARSER_HIDDEN, settings.input_dropout)
+            network.parser = ActionScorer(
+                rows, WORDS + LENGTHS, PARSER_EMBEDDING, PARSER_HIDDEN, settings.input_dropout
+            )
         return network
 
     def layers(self) -> list[Layers]:
@@ -403,9 +405,7 @@ class TreeTask(Task[LabelledTree, TreeModel]):
         held = super().settle(parts, recipe, say)
         return replace(held, facts={"labels": tuple(sorted(counts)), "dependency": dependency})
 
-    def read_set(
-        self, model: TreeModel, recipe: TreeRecipe, source: Source, name: str, say: Say
-    ) -> list[LabelledTree]:
+    def read_set(self, model: TreeModel, recipe: TreeRecipe, source: Source, name: str, say: Say) -> list[LabelledTree]:
         records: list[LabelledTree] = super().read_set(model, recipe, source, name, say)
         _check_labels(records, model.labels)
         return records
@@ -501,7 +501,10 @@ class TreeTask(Task[LabelledTree, TreeModel]):
         found = {}
         for parser in dict.fromkeys(["right", "balanced", model.config.model.parser]):
             trees = model.prepared(records, parser)  # type: ignore[arg-type]
-            hits = [model.labels[int(rows[-1].argmax())] == r.label for rows, r in zip(model.scores(trees), records, strict=True)]
+            hits = [
+                model.labels[int(rows[-1].argmax())] == r.label
+                for rows, r in zip(model.scores(trees), records, strict=True)
+            ]
             found[parser] = {"accuracy": float(np.mean(hits)), "f1": _shape_score(records, trees)}
         return found
 
@@ -542,7 +545,11 @@ class TreeTask(Task[LabelledTree, TreeModel]):
 
     def sentence(self, recipe: TreeRecipe, report: "Report") -> str:
         model = recipe.model
-        kind = {"rntn": "recursive neural tensor network", "tree-lstm": "binary Tree-LSTM", "child-sum": "child-sum Tree-LSTM"}
+        kind = {
+            "rntn": "recursive neural tensor network",
+            "tree-lstm": "binary Tree-LSTM",
+            "child-sum": "child-sum Tree-LSTM",
+        }
         what = kind.get(model.network, f"{model.network} network")
         return f"A {what} of {model.hidden}: labels of trees, and of every phrase in them ({report['about']})"
 
@@ -553,10 +560,16 @@ class TreeTask(Task[LabelledTree, TreeModel]):
     def details(self, scores: Mapping[str, Any]) -> str:
         """By depth, by negation, by parser, then class by class and what was taken for what."""
         rows = [(f"depth {name}", part["trees"], part["accuracy"]) for name, part in scores["depth"].items()]
-        rows += [(f"{name} negation", part["trees"], part["accuracy"]) for name, part in scores.get("negation", {}).items()]
+        rows += [
+            (f"{name} negation", part["trees"], part["accuracy"]) for name, part in scores.get("negation", {}).items()
+        ]
         lines = [f"{'':<16}{'trees':>8}{'root':>10}"]
         lines += [f"{name:<16}{count:>8}{100 * accuracy:>8.2f} %" for name, count, accuracy in rows]
-        lines += ["", f"{'trees by':<16}{'F1':>8}{'root':>10}", f"{'the treebank':<16}{'':>8}{100 * scores['accuracy']:>8.2f} %"]
+        lines += [
+            "",
+            f"{'trees by':<16}{'F1':>8}{'root':>10}",
+            f"{'the treebank':<16}{'':>8}{100 * scores['accuracy']:>8.2f} %",
+        ]
         for name, part in scores["parsers"].items():
             lines.append(f"{name:<16}{100 * part['f1']:>8.2f}{100 * part['accuracy']:>8.2f} %")
         confusion = classification.Confusion(tuple(scores["classes"]), np.asarray(scores["confusion"], np.int64))
@@ -584,7 +597,10 @@ class Examples:
         if model.config.model.parser == "shift-reduce":
             binary = [record.binary() for record in records]
             shown = [oracle(tree.words) for tree in binary]
-            rows = [features(np.array(seen), model.ids(tree), model.vocabulary.size) for tree, (seen, _) in zip(binary, shown, strict=True)]
+            rows = [
+                features(np.array(seen), model.ids(tree), model.vocabulary.size)
+                for tree, (seen, _) in zip(binary, shown, strict=True)
+            ]
             views, actions = Ragged.of(rows), Ragged.of([right for _, right in shown])
         return cls(model.encode(prepared), Ragged.of(labels), views, actions, [tree.where for tree in prepared])
 
@@ -612,7 +628,9 @@ def _one_kind(records: Sequence[LabelledTree]) -> bool:
     large = [record for record in records if len(record.parents) > 1]
     for record in large:
         if record.is_dependency != large[0].is_dependency:
-            raise UserError(f"{record.where} and {large[0].where} are trees of brackets and of dependencies: give one kind")
+            raise UserError(
+                f"{record.where} and {large[0].where} are trees of brackets and of dependencies: give one kind"
+            )
     return bool(large) and large[0].is_dependency
 
 
@@ -651,7 +669,9 @@ def _by_depth(records: Sequence[LabelledTree], right: np.ndarray) -> dict[str, A
     depths = np.array([record.depth for record in records])
     step = 1 if depths.max() <= EACH else 5
     groups = depths // step
-    names = {group: str(group) if step == 1 else f"{group * step}-{group * step + step - 1}" for group in groups.tolist()}
+    names = {
+        group: str(group) if step == 1 else f"{group * step}-{group * step + step - 1}" for group in groups.tolist()
+    }
     return {names[group]: _share(right[groups == group]) for group in sorted(names)}
 
 
@@ -663,7 +683,9 @@ def _shape_score(gold: Sequence[LabelledTree], found: Sequence[LabelledTree]) ->
     """F1 of the brackets, or of dependencies the share of words with the right head."""
     if not gold[0].is_dependency:
         return bracket_scores([r.nested() for r in gold], [r.nested() for r in found], labelled=False).f1
-    pairs = [pair for one, other in zip(gold, found, strict=True) for pair in zip(one.heads(), other.heads(), strict=True)]
+    pairs = [
+        pair for one, other in zip(gold, found, strict=True) for pair in zip(one.heads(), other.heads(), strict=True)
+    ]
     return float(np.mean([head == guess for head, guess in pairs]))
 
 

@@ -13,7 +13,7 @@ from elman.forest import Trees
 from elman.nn.embedding import Embedding
 from elman.nn.pooling import LastPooling
 from elman.nn.recurrent import Recurrent
-from elman.nn.trees import CELLS, ChildSumCell, SpanNetwork, TreeLSTMCell, TreeNetwork
+from elman.nn.trees import TREE_CELLS, ChildSumCell, SpanNetwork, TreeLSTMCell, TreeNetwork
 from elman.records.treebank import flattened, trees_of
 from elman.runtime.quantise import dequantise, quantise
 from elman.runtime.trees import CompiledTrees
@@ -30,21 +30,23 @@ def some_trees(count: int = 4, seed: int = 0) -> Trees:
 
 def network_of(name: str, embedding: int = 4, hidden: int = 5) -> TreeNetwork:
     torch.manual_seed(1)
-    return TreeNetwork(Embedding(VOCABULARY, embedding), CELLS[name](embedding, hidden), nn.Linear(hidden, 3))
+    return TreeNetwork(Embedding(VOCABULARY, embedding), TREE_CELLS[name](embedding, hidden), nn.Linear(hidden, 3))
 
 
 DEPENDENCIES = Trees.of([[2, 2, 4, 4, -1], [-1], [1, 2, -1]], [[7, 8, 1, 9, 3], [5], [2, 0, 4]])
 
 
-@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize("name", TREE_CELLS)
 def test_gradients_are_those_of_finite_differences(name: str) -> None:
     network = network_of(name, embedding=4, hidden=3).double()
     for trees in [some_trees(3), *([DEPENDENCIES] if name == "child-sum" else [])]:
         nodes = np.arange(len(trees.heights))
-        assert torch.autograd.gradcheck(lambda *_, t=trees, n=nodes: network(t, n).sin().sum(), list(network.parameters()))
+        assert torch.autograd.gradcheck(
+            lambda *_, t=trees, n=nodes: network(t, n).sin().sum(), list(network.parameters())
+        )
 
 
-@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize("name", TREE_CELLS)
 def test_side_by_side_they_are_what_they_are_alone(name: str) -> None:
     network, trees = network_of(name), some_trees(6)
     whole = network(trees, np.arange(len(trees.heights)))
@@ -53,7 +55,7 @@ def test_side_by_side_they_are_what_they_are_alone(name: str) -> None:
     torch.testing.assert_close(whole, alone)
 
 
-@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize("name", TREE_CELLS)
 def test_node_by_node_gives_the_same_loss_and_gradients(name: str) -> None:
     generator, network = random.Random(3), network_of(name, 5, 5)
     nested = [random_tree(generator.randint(1, 7), generator) for _ in range(3)]
@@ -64,7 +66,9 @@ def test_node_by_node_gives_the_same_loss_and_gradients(name: str) -> None:
     trees = trees_of(records, [np.array([int(word) for word in record.tokens]) for record in records])
     labels = torch.tensor([int(label or 0) for record in records for label in record.labels])
     cross_entropy(network(trees, np.arange(len(labels))), labels).backward()
-    found = {name: parameter.grad.clone() for name, parameter in network.named_parameters() if parameter.grad is not None}
+    found = {
+        name: parameter.grad.clone() for name, parameter in network.named_parameters() if parameter.grad is not None
+    }
     network.zero_grad()
     losses: list[torch.Tensor] = []
     for tree in nested:
@@ -75,7 +79,7 @@ def test_node_by_node_gives_the_same_loss_and_gradients(name: str) -> None:
         torch.testing.assert_close(found[name], parameter.grad, msg=name)
 
 
-@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize("name", TREE_CELLS)
 @pytest.mark.parametrize("embedding", [4, 5, 0])
 def test_numpy_says_what_pytorch_says(name: str, embedding: int) -> None:
     torch.manual_seed(1)
@@ -83,7 +87,7 @@ def test_numpy_says_what_pytorch_says(name: str, embedding: int) -> None:
     if not embedding:
         from elman.nn.embedding import make_embedding
 
-        network = TreeNetwork(make_embedding(VOCABULARY, 0), CELLS[name](VOCABULARY, 5), nn.Linear(5, 3))
+        network = TreeNetwork(make_embedding(VOCABULARY, 0), TREE_CELLS[name](VOCABULARY, 5), nn.Linear(5, 3))
     for trees in [some_trees(5), *([DEPENDENCIES] if name == "child-sum" else [])]:
         nodes = np.arange(len(trees.heights))
         weights = arrays_of(network)

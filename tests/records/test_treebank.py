@@ -32,7 +32,9 @@ def test_a_tree_of_one_leaf_and_chains_of_single_children(tmp_path: Path) -> Non
     assert one.binary() is one
 
 
-@pytest.mark.parametrize("text", ["(3 (2 a) (2 b) (2 c) (1 d))", "(5 (3 (2 a) (2 b) (2 c)) (1 (2 x) (2 y) (0 z) (0 w)) (3 v))"])
+@pytest.mark.parametrize(
+    "text", ["(3 (2 a) (2 b) (2 c) (1 d))", "(5 (3 (2 a) (2 b) (2 c)) (1 (2 x) (2 y) (0 z) (0 w)) (3 v))"]
+)
 def test_more_than_two_children_are_joined_from_the_left(text: str) -> None:
     tree = flattened(parse_tree(text))
     binary = tree.binary()
@@ -71,7 +73,9 @@ def test_dependencies(tmp_path: Path) -> None:
 
 
 def conllu(heads: str) -> str:
-    return "# label = x\n" + "".join(f"{n}\tw\tw\tX\tX\t_\t{h}\tx\t_\t_\n" for n, h in enumerate(heads.split(), 1)) + "\n"
+    return (
+        "# label = x\n" + "".join(f"{n}\tw\tw\tX\tX\t_\t{h}\tx\t_\t_\n" for n, h in enumerate(heads.split(), 1)) + "\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,7 +113,16 @@ def test_binary_leaves_neutral_trees_out_and_neutral_nodes_without_label(tmp_pat
 
 def test_lines_to_predict_for_are_texts_and_trees() -> None:
     bad = BadLines("skip")
-    lines = ["It isn't good.", "(2 (2 a) (3 b))", "( a b )", "(a fine film)", "(2 (2 a)", "", "(3 Fine)", "( a ( b c ) )"]
+    lines = [
+        "It isn't good.",
+        "(2 (2 a) (3 b))",
+        "( a b )",
+        "(a fine film)",
+        "(2 (2 a)",
+        "",
+        "(3 Fine)",
+        "( a ( b c ) )",
+    ]
     found = list(TreeReader(known=["3"]).lines(lines, Path("-"), bad))
     assert [(len(tree.tokens), len(tree.parents)) for tree in found] == [(5, 0), (2, 3), (4, 0), (5, 0), (1, 1), (3, 5)]
     assert bad.count == 2

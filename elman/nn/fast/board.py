@@ -23,7 +23,7 @@ class Board:
     """
 
     def __init__(self, first: Tensor, rows: int) -> None:
-        self.memory = _Memory(first.new_empty(rows, first.size(1)), first.requires_grad)
+        self.memory = _Memory(first.new_empty(rows, first.size(1)))
         self.written = 0
         self._last = first.new_zeros(())  # what the next operation depends on, so that autograd keeps their order
         self.write(first)
@@ -45,8 +45,8 @@ class Board:
 class _Memory:
     """The states, and in the backward pass their gradient."""
 
-    def __init__(self, states: Tensor, needs_gradient: bool) -> None:
-        self.states, self.needs_gradient = states, needs_gradient
+    def __init__(self, states: Tensor) -> None:
+        self.states = states
         self.gradient: Tensor | None = None
 
 
