@@ -8,6 +8,7 @@ just above them, and so on: a network goes through it height by height, however 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,7 @@ class Trees:
         order = np.argsort(self.heights, kind="stable")
         inner = order[above[order] >= 0]
         ends = np.searchsorted(self.heights[inner], np.arange(self.heights.max(initial=0) + 2))
-        for low, high in zip(ends[:-1], ends[1:], strict=True):  # children before their parents
+        for low, high in pairwise(ends):  # children before their parents
             np.minimum.at(first, above[inner[low:high]], first[inner[low:high]])
         return first, behind
 

@@ -44,8 +44,8 @@ def can_make(name: str) -> bool:
 def make_files(name: str) -> dict[str, list[Path]]:
     """The files of a corpus by split, in the cache folder; made where they are not there.
 
-    `surnames` and `waves` are CSV, `entities` CoNLL, `dates`, `numbers` and `docstrings` TSV, `agreement` lines, `listops` and
-    `formulas` trees.
+    `surnames` and `waves` are CSV, `entities` CoNLL, `dates`, `numbers` and `docstrings` TSV, `agreement` lines,
+    `listops` and `formulas` trees.
 
     >>> [path.name for path in make_files("numbers")["test"]]
     ['test.tsv']

@@ -30,7 +30,7 @@ def formula(depth: int, generator: random.Random) -> Tree:
     """
     wanted = generator.choice(("always", "never", "sometimes"))
     for _ in range(TRIES):
-        tree, table = _draw(depth, generator)
+        tree, _ = _draw(depth, generator)
         if tree.label == wanted:
             break
     return tree

@@ -58,7 +58,7 @@ def distinct(
     deeper: Sequence[int],
     seed: str,
 ) -> dict[str, list[str]]:
-    """Trees of each part in brackets, the depths in turn; none stands in two parts, and only the shallowest stand twice."""
+    """Trees of each part in brackets, the depths in turn; none of dev or test stands in another part, or twice."""
     generator = random.Random(seed)
     taken: set[str] = set()
     parts: dict[str, list[str]] = {}

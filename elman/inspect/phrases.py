@@ -154,7 +154,9 @@ class PhrasesView(View[LabelledPhrases]):
         ]
         decisive = sorted((node for node in data.nodes[:-1] if node.drop > 0), key=lambda node: -node.drop)[:8]
         rows = [[node.text, node.label, f"{node.probability:.3f}", f"{-node.drop:+.3f}"] for node in decisive]
-        told = "Decides: the path that the root's label hangs on. Turns: the label stands on the other side than one below it."
+        told = (
+            "Decides: the path that the root's label hangs on. Turns: the label is on another side than one below it."
+        )
         title = f"{data.label} ({data.probability:.3f})"
         return [
             Tree(title, nodes, note=told, scale="diverging" if sides else "sequential"),

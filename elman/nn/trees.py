@@ -199,8 +199,8 @@ class ChildSumCell(TreeCell):
     o = σ(W_o x + U_o h~ + b_o)                c = i * u + sum_k f_k * c_k
     u = tanh(W_u x + U_u h~ + b_u)             h = o * tanh(c)
 
-    A node may have a word (every one of a dependency tree has) or not: then W x is zero. The blocks of W and b are i, o,
-    u, f, those of `weight_hh` i, o, u; U_f is `weight_fh`.
+    A node may have a word (every one of a dependency tree has) or not: then W x is zero. The blocks of W and b are i,
+    o, u, f, those of `weight_hh` i, o, u; U_f is `weight_fh`.
     """
 
     binary, parts = False, 2

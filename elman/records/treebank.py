@@ -139,7 +139,7 @@ class LabelledTree:
 
     def heads(self) -> list[int]:
         """Of a dependency tree: the head of each word in the order of the text, -1 for the root."""
-        above = {word: parent for word, parent in zip(self.words, self.parents, strict=True)}
+        above = dict(zip(self.words, self.parents, strict=True))
         return [NONE if above[word] < 0 else self.words[above[word]] for word in range(len(self.tokens))]
 
     def nested(self) -> Tree:
@@ -377,8 +377,8 @@ class TreeReader(TwoPartReader[LabelledTree]):
         if (shown := self.shown_format(lines)) is not None:
             return shown
         raise UserError(
-            f"{paths[0]} does not show its trees: one a line in brackets, (3 (2 It) (3 works)), a table with a column of "
-            "trees and one of labels, or CoNLL-U (.conllu)"
+            f"{paths[0]} does not show its trees: give them one a line in brackets, (3 (2 It) (3 works)), as a table "
+            "with a column of trees and one of labels, or as CoNLL-U (.conllu)"
         )
 
 
@@ -406,7 +406,7 @@ def _dependencies(block: Block, name: str, labels: str, asked: bool) -> Labelled
             columns = ", ".join(CONLLU)
             raise RecordError(
                 where,
-                f"has no comment '# {name} = ...' before it: write one, or name another with -s data.label_column=NAME, "
+                f"has no comment '# {name} = ...' before it: write one, or say -s data.label_column=NAME for another, "
                 f"or a column ({columns}, feats.NAME)",
             )
         found[-1] = told[name]

@@ -29,7 +29,7 @@ from elman.records.treebank import Format, LabelledTree, TreeReader, trees_of
 from elman.runtime import Encoder as CompiledLayers
 from elman.runtime import Layers
 from elman.runtime.parser import LENGTHS, LONG, SHAPES, WORDS, Shape, ShiftReduce, features, oracle
-from elman.runtime.quantise import Arrays
+from elman.runtime.quantise import Arrays, dequantise
 from elman.runtime.trees import CompiledTrees
 from elman.runtime.weights import Shapes
 from elman.tasks.classify import chances
@@ -194,8 +194,7 @@ class TreeModel(Model[TreeConfig, Vocabulary, Any, "CompiledTrees | CompiledPhra
             for number, record in enumerate(records, 1)
         ]
         trees = self.prepared(read)
-        chosen = self._runtime()
-        rows = self.scores(trees, chosen.scores if chosen is not None else None)
+        rows = self.scores(trees, self._runtime())
         return [TreePrediction(tree, self.config.labels, each) for tree, each in zip(trees, rows, strict=True)]
 
     def prepared(self, records: Sequence[LabelledTree], parser: Parser | None = None) -> list[LabelledTree]:
@@ -227,21 +226,20 @@ class TreeModel(Model[TreeConfig, Vocabulary, Any, "CompiledTrees | CompiledPhra
         return trees_of(records, map(self.ids, records))
 
     def scores(
-        self, records: Sequence[LabelledTree], work: Callable[[Trees, Ints], np.ndarray] | None = None
+        self, records: Sequence[LabelledTree], runtime: "CompiledTrees | CompiledPhrases | None" = None
     ) -> list[np.ndarray]:
         """The probability of each class at each node of some prepared trees (N x C each).
 
         For reports: by PyTorch, as the network is now; of int8 weights, by the numbers that they stand for.
         """
-        import_torch = work is None
+        work = self._by_torch if runtime is None else runtime.scores
         found: list[np.ndarray] = [np.empty(0)] * len(records)
         if not records:
             return found
         encoded = self.encode(records)
         for rows in by_length(encoded.lengths, BATCH, tokens=NODES):
             some = encoded.take(rows)
-            every = np.arange(len(some.heights))
-            logits = self._by_torch(some, every) if import_torch else work(some, every)  # type: ignore[misc]
+            logits = work(some, np.arange(len(some.heights)))
             parts = np.split(chances(logits, several=False), np.cumsum(some.lengths)[:-1])
             for row, part in zip(rows.tolist(), parts, strict=True):
                 found[row] = part
@@ -432,7 +430,8 @@ class TreeTask(Task[LabelledTree, TreeModel]):
         return {"vectors": Embedded("embedding", vocabulary.tokens, vocabulary.counts)}
 
     def config_parts(self, recipe: TreeRecipe, data: Data[LabelledTree], examples: Any) -> dict[str, Any]:
-        return {"text": recipe.text, **{key: data.facts[key] for key in ("labels", "dependency")}}
+        found = {key: data.facts[key] for key in ("labels", "dependency")}  # `vectors` are no part of a config
+        return {"text": recipe.text, **found}
 
     def check_start(self, start: TreeModel, data: Data[LabelledTree]) -> None:
         why = "which the model to start from does not know"
@@ -440,11 +439,8 @@ class TreeTask(Task[LabelledTree, TreeModel]):
         data.facts["labels"] = start.config.labels
 
     def examples(self, recipe: TreeRecipe, data: Data[LabelledTree], vocabulary: Vocabulary) -> "Examples":
-        config = TreeConfig.new(self.name, recipe, model=recipe.model, text=recipe.text, **self._facts(data))
+        config = TreeConfig.new(self.name, recipe, model=recipe.model, **self.config_parts(recipe, data, None))
         return Examples.of(TreeModel(config, vocabulary, {}), data.train)
-
-    def _facts(self, data: Data[LabelledTree]) -> dict[str, Any]:
-        return {key: data.facts[key] for key in ("labels", "dependency")}
 
     def lengths(self, examples: "Examples") -> np.ndarray:
         """Trees of like height together: a batch is computed height by height."""
@@ -691,8 +687,6 @@ def _shape_score(gold: Sequence[LabelledTree], found: Sequence[LabelledTree]) ->
 
 def _means(model: TreeModel, records: Sequence[LabelledTree]) -> np.ndarray:
     """The mean vector of the words of each record (N x E)."""
-    from elman.runtime.quantise import dequantise
-
-    table = dequantise({name: array for name, array in model.weights().items() if name.startswith("embedding.")})
-    vectors = table["embedding.weight"]
+    table = {name: array for name, array in model.weights().items() if name.startswith("embedding.")}
+    vectors = dequantise(table)["embedding.weight"]
     return np.stack([vectors[model.ids(record)].mean(axis=0) for record in records])

@@ -1,7 +1,7 @@
 """Nested list operations and formulas: what is written has the value that its label says."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 
 import pytest
@@ -57,10 +57,14 @@ def test_every_formula_has_its_truth(seed: int) -> None:
         assert node.label == "_" or node.label == truth(node.tokens())
 
 
+@pytest.mark.parametrize("make", [list_operation, formula])
+def test_the_same_seed_gives_the_same_tree(make: Callable[[int, random.Random], Tree]) -> None:
+    assert make(4, random.Random(7)) == make(4, random.Random(7)) != make(4, random.Random(8))
+
+
 @pytest.mark.parametrize(("made", "least"), [(list_operations, 5), (formulas, 5)])
-def test_parts_are_apart_the_same_for_a_seed_and_deeper_in_test(made: object, least: int) -> None:
-    parts = made()  # type: ignore[operator]
-    assert parts == made()  # type: ignore[operator]
+def test_parts_are_apart_and_deeper_in_test(made: Callable[[], dict[str, list[str]]], least: int) -> None:
+    parts = made()
     assert set(parts["train"]).isdisjoint(parts["dev"]) and set(parts["train"]).isdisjoint(parts["test"])
     depths = {part: {flattened(parse_tree(line)).depth for line in parts[part][:100]} for part in parts}
     assert max(depths["train"]) == max(depths["dev"]) < least <= min(depths["test"])

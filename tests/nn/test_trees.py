@@ -1,4 +1,4 @@
-"""Networks over trees: their gradients, trees side by side and one by one, node by node in plain PyTorch and in NumPy."""
+"""Networks over trees: gradients, trees side by side and one by one, node by node in PyTorch, in NumPy."""
 
 import random
 

@@ -11,8 +11,8 @@ SMALL = (
     "model.output_dropout=0",
     "batch.size=8",
     "train.lr=0.02",
-    "train.steps=120",
-    "train.evaluate_every=60",
+    "train.steps=200",
+    "train.evaluate_every=100",
     "train.log_every=1",
     "train.threads=1",
 )
