@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from elman.bench import adapting, decoding, layers, prediction, streaming, vectors
+from elman.bench import adapting, decoding, layers, prediction, streaming, trees, vectors
 from elman.train.progress import PLAIN_SECONDS
 
 PEAK = "\nThe peak, a large product of PyTorch's: {:.0f} GFLOP/s."
@@ -172,6 +172,16 @@ def show_adapting(report: adapting.Report, console: Console) -> None:
             grid.rows.append([case.name, who, *sizes, f"{speed:,.0f}", "" if ratio is None else f"{ratio:.2f}"])
     title = f"Scoring, a cache of {adapting.SIZE:,} tokens, updates every {adapting.SEGMENT}"
     grid.show(console, f"{title}, {_where(report.facts)}")
+
+
+def show_trees(report: trees.Report, console: Console) -> None:
+    """A row for each network: nodes a second in training, and how many times as many."""
+    grid = Grid(["network", "H", "trees", "nodes", *(f"{who} nodes/s" for who in (trees.PLAIN, trees.ELMAN)), "ratio"])
+    for row in report.rows:
+        speeds = [f"{row.nodes_per_second[who]:,.0f}" for who in (trees.PLAIN, trees.ELMAN)]
+        sizes = map(str, (row.case.hidden, row.case.batch, row.nodes))
+        grid.rows.append([row.case.network, *sizes, *speeds, f"{row.ratio:.1f}"])
+    grid.show(console, f"Trees, forward and backward pass of a batch, {_where(report.facts)}")
 
 
 def show_vectors(report: vectors.Report, console: Console) -> None:

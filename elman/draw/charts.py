@@ -283,7 +283,7 @@ def tree_chart(panel: Tree, labelled: str, tips: Tips) -> str:
             )
         up = "" if place.parent is None else f' data-parent="{place.parent}"'
         nodes.append(
-            f"<g{classes('node', state, colour_class(node.value, 'sequential'))}{up}>"
+            f"<g{classes('node', state, colour_class(node.value, panel.scale))}{up}>"
             f'<rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{NODE_HEIGHT}" rx="5"/>'
             f'<text x="{left + width / 2:.1f}" y="{middle:.1f}" dy=".34em">{written(name)}</text></g>'
         )

@@ -49,6 +49,7 @@ def places(nodes: Sequence[Node]) -> list[Place]:
 
 
 STYLES = {"best": 0, "": 1, "kept": 1, "pruned": 2, "finished": 3, "cut off": 4}
+STYLES |= {"decides": 0, "turns": 2, "turns and decides": 4}
 """Of the states of nodes: thick, plain, dashed, dotted, and dashes between dots."""
 
 

@@ -133,7 +133,7 @@ class Node:
     parent: int | None
     text: str
     value: float = 0.0
-    """From 0 to 1, for its colour."""
+    """By the scale of its panel, for its colour."""
     state: str = ""
     """What became of it: nodes of one state are drawn alike."""
     tip: Mapping[str, str] = field(default_factory=dict)
@@ -146,6 +146,7 @@ class Tree(Panel):
     kind = "tree"
     nodes: Sequence[Node]
     note: str = ""
+    scale: Scale = "sequential"
 
 
 @dataclass(frozen=True)

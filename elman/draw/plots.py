@@ -506,7 +506,7 @@ def _tree(panel: Tree) -> Drawn:
                 above = placed[place.parent]
                 start = lefts[above.depth] + sizes[place.parent] * squeezed
                 axes.plot([start, left], [(above.line + 0.5) * step, middle], color=SOFT, lw=thick, ls=frame, zorder=1)
-            ground = _ground(node.value, "sequential") or "#ffffff"
+            ground = _ground(node.value, panel.scale) or "#ffffff"
             axes.add_patch(
                 FancyBboxPatch((left, middle - 0.09), width, 0.18, boxstyle="round,pad=0,rounding_size=0.04", fc=ground,
                                ec=TEXT if thick > 1 else SOFT, lw=thick, ls=frame, zorder=2)

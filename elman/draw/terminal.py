@@ -40,7 +40,7 @@ LONGEST = 16  # the characters of a row's or a column's name
 MOST_POINTS = 40  # that are printed one by one
 ANSI = ("green", "yellow", "red", "magenta", "cyan", "white")  # of buckets, where there are 16 colours
 MAP_WIDTH, MAP_HEIGHT = 64, 20  # of points
-STATES = {"best": "bold", "finished": ""}  # what is said of nodes; of all others, dim
+STATES = {"best": "bold", "decides": "bold", "finished": ""}  # what is said of nodes; of all others, dim
 SIGNS = "ox+*#@%&"  # of groups of points
 
 
@@ -304,7 +304,7 @@ def _points(panel: Points, console: Console) -> None:
 def _tree(panel: Tree, console: Console) -> None:
     branches: dict[int, Branch] = {}
     for node in panel.nodes:
-        text = Text(label(node.text), _style(node.value, "sequential") if _coloured(console) else "")
+        text = Text(label(node.text), _style(node.value, panel.scale) if _coloured(console) else "")
         told = [node.state] * bool(node.state) + [f"{key} {value}" for key, value in node.tip.items()]
         if told:
             text = Text.assemble(text, (f"  {clean(', '.join(told))}", STATES.get(node.state, "dim")))

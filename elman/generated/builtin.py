@@ -16,6 +16,8 @@ from elman.generated.agreement import agreement
 from elman.generated.dates import date_parts
 from elman.generated.docstrings import docstring_parts
 from elman.generated.entities import SIZES, entities
+from elman.generated.formulas import formulas
+from elman.generated.listops import list_operations
 from elman.generated.numbers import number_parts
 from elman.generated.shapes import SPLITS, Scene, caption_rows, question_rows, scenes
 from elman.generated.surnames import surnames
@@ -46,8 +48,8 @@ def can_make(name: str) -> bool:
 def make_files(name: str) -> dict[str, list[Path]]:
     """The files of a corpus by split, in the cache folder; made where they are not there.
 
-    `surnames` and `waves` are CSV, `entities` CoNLL, `dates`, `numbers` and `docstrings` TSV, `agreement` lines;
-    `shapes-captions` and `shapes-questions` are TSV with a folder `images` beside them.
+    `surnames` and `waves` are CSV, `entities` CoNLL, `dates`, `numbers` and `docstrings` TSV, `agreement` lines,
+    `listops` and `formulas` trees; `shapes-captions` and `shapes-questions` are TSV with a folder `images` beside them.
 
     >>> [path.name for path in make_files("numbers")["test"]]
     ['test.tsv']
@@ -140,13 +142,16 @@ def _all_scenes() -> dict[str, Iterable[Scene]]:
 
 
 TSV = {"train": "train.tsv", "dev": "dev.tsv", "test": "test.tsv"}
+TXT = {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"}
 MADE: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Path, Any], object], dict[str, str]]] = {
     "surnames": (surnames, _write_labelled, {"train": "train.csv", "test": "test.csv"}),
     "entities": (entities, write_tagged, {split: f"{split}.conll" for split in SIZES}),
     "dates": (date_parts, write_pairs, TSV),
     "numbers": (number_parts, write_pairs, TSV),
     "docstrings": (docstring_parts, write_pairs, TSV),
-    "agreement": (agreement, _write_lines, {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"}),
+    "agreement": (agreement, _write_lines, TXT),
+    "listops": (list_operations, _write_lines, TXT),
+    "formulas": (formulas, _write_lines, TXT),
     "shapes-captions": (_all_scenes, partial(_write_scenes, caption_rows, ["caption"]), TSV),
     "shapes-questions": (_all_scenes, partial(_write_scenes, question_rows, ["question", "answer", "type"]), TSV),
     "waves": (lambda: {"train": waves()}, _write_waves, {"train": "waves.csv"}),

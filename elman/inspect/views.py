@@ -41,6 +41,7 @@ VIEWS: dict[str, dict[str, str]] = {
     },
     "caption": {"image": "captions:CaptionView", "gallery": "captions:GalleryView"},
     "answer": {"image": "looking:LookingView"},
+    "tree": {"tree": "phrases:PhrasesView"},
     "embed": {"map": "word_map:MapView"},
 }
 """By task and name, in the order in which they are offered: the first is shown if none is asked for."""

@@ -46,6 +46,16 @@ from elman.nn.softmax import AdaptiveSoftmax, ChunkedSoftmax, SampledSoftmax
 from elman.nn.strings import StringEmbedding
 from elman.nn.towers import Towers
 from elman.nn.translation import Bridge, TranslationNetwork
+from elman.nn.trees import (
+    TREE_CELLS,
+    ChildSumCell,
+    RecursiveCell,
+    SpanNetwork,
+    TensorCell,
+    TreeCell,
+    TreeLSTMCell,
+    TreeNetwork,
+)
 from elman.nn.window import FixedWindow
 from elman.nn.writing import WritingNetwork
 
@@ -57,6 +67,7 @@ __all__ = [
     "LSTM",
     "POOLINGS",
     "RNN",
+    "TREE_CELLS",
     "AdaptiveSoftmax",
     "AdditiveAttention",
     "Attention",
@@ -66,6 +77,7 @@ __all__ = [
     "CaptionNetwork",
     "Cell",
     "CharacterEncoder",
+    "ChildSumCell",
     "ChoGRUCell",
     "ChunkedSoftmax",
     "CombinedCell",
@@ -99,13 +111,19 @@ __all__ = [
     "PlainCosineAttention",
     "Pooling",
     "Recurrent",
+    "RecursiveCell",
     "ReducedRankAttention",
     "SampledSoftmax",
     "ScaledDotAttention",
     "SecondOrderCell",
+    "SpanNetwork",
     "StringEmbedding",
+    "TensorCell",
     "Towers",
     "TranslationNetwork",
+    "TreeCell",
+    "TreeLSTMCell",
+    "TreeNetwork",
     "WeightedAutomaton",
     "WordDropout",
     "WordFeatures",

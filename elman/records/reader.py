@@ -109,10 +109,14 @@ class TwoPartReader(ABC, Generic[R]):
             rows = read_rows(where, lines, written, bad, quotes=self.quotes, live=live)
             parts = self._first_parts(where, rows, column, bad)
         for part in parts:
-            if part.first.strip():
-                yield self.question(part.where, part.first.strip() if self.strips else part.first, part.fields)
+            try:
+                if not part.first.strip():
+                    raise empty_text(part.where)
+                asked = self.question(part.where, part.first.strip() if self.strips else part.first, part.fields)
+            except RecordError as error:
+                bad(error)
             else:
-                bad(empty_text(part.where))
+                yield asked
 
     def _first_parts(self, where: Path | str, rows: Rows, column: Column, bad: BadLines) -> Iterator[Parts]:
         first = next(rows, None)

@@ -207,7 +207,7 @@ class _Columns:
     def read(self, path: Path, lines: Iterable[str], bad: BadLines) -> Iterator[Sentence | DocumentMark]:
         """The sentences, and the marks between them; one with a bad line is left out as a whole."""
         width = 0
-        for block in _blocks(path, lines):
+        for block in blocks(path, lines):
             if self.format == "conll":
                 yield from (DocumentMark(line) for _, line in block if _is_mark(line))
                 block = [(where, line) for where, line in block if not _is_mark(line)]
@@ -243,7 +243,7 @@ class _Columns:
         if self.token > width:
             raise RecordError(where, f"has {width} columns, so there is no column {self.token}: give {self.option}1")
         if self.tagged and isinstance(self.tag, str):
-            tags = [_conllu_tag(row, self.tag) for _, row in rows]
+            tags = [conllu_tag(row, self.tag) for _, row in rows]
         elif self.tagged:
             tag = int(self.tag) or width
             if tag > width:
@@ -309,7 +309,7 @@ def _cells(line: str) -> list[str]:
     return (TABS if "\t" in line else BLANKS).split(line.strip(" \t"))
 
 
-def _blocks(path: Path, lines: Iterable[str]) -> Iterator[Block]:
+def blocks(path: Path, lines: Iterable[str]) -> Iterator[Block]:
     """The lines between empty lines."""
     block: Block = []
     for number, line in enumerate(lines, 1):
@@ -324,7 +324,7 @@ def _blocks(path: Path, lines: Iterable[str]) -> Iterator[Block]:
         yield block
 
 
-def _conllu_tag(row: list[str], tag: str) -> str:
+def conllu_tag(row: list[str], tag: str) -> str:
     if tag in CONLLU:
         return row[CONLLU[tag]]
     features = dict(pair.partition("=")[::2] for pair in row[5].split("|"))

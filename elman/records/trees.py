@@ -105,7 +105,8 @@ def _node(parts: list[str | Tree], where: Place | str) -> Tree:
         if trees and len(trees) == len(below):
             return Tree(label[0], children=trees)
     shown = " ".join("(...)" if isinstance(part, Tree) else part for part in parts)
-    raise UserError(f"{where} has ({shown}) where a node is a label with one word or with trees: mend it")
+    lacking = ", a node without label," if label and isinstance(label[0], Tree) else ""
+    raise UserError(f"{where} has ({shown}){lacking} where a node is a label with one word or with trees: mend it")
 
 
 def _written(word: str) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from elman.tasks.series import Forecaster
     from elman.tasks.tag import TagModel
     from elman.tasks.translate import Translator
+    from elman.tasks.tree import TreeModel
     from elman.train.progress import Reporter
 
 
@@ -68,6 +69,7 @@ TASKS = Tasks(
         "embed": "embed:Embed",
         "caption": "caption:CaptionTask",
         "answer": "answer:Answer",
+        "tree": "tree:TreeTask",
     }
 )
 """Every task by its name."""
@@ -80,11 +82,12 @@ _MODELS = {
     "TagModel": "tag",
     "TextClassifier": "classify",
     "Translator": "translate",
+    "TreeModel": "tree",
     "VectorModel": "embed",
 }
 
 __all__ = ["Captioner", "Forecaster", "ImageAnswerer", "LanguageModel", "TagModel", "TextClassifier", "Translator"]
-__all__ += ["VectorModel", "evaluate", "fit", "load"]
+__all__ += ["TreeModel", "VectorModel", "evaluate", "fit", "load"]
 
 
 def __getattr__(name: str) -> Any:
@@ -262,6 +265,10 @@ def load(folder: Path | str, task: Literal["caption"], *, backend: Backend = "au
 
 @overload
 def load(folder: Path | str, task: Literal["answer"], *, backend: Backend = "auto") -> "ImageAnswerer": ...
+
+
+@overload
+def load(folder: Path | str, task: Literal["tree"], *, backend: Backend = "auto") -> "TreeModel": ...
 
 
 @overload

@@ -25,7 +25,7 @@ R = TypeVar("R", bound=Section)
 
 NAMES = """
     caption classes comments covariates encoding format image images key label label_column missing separator source
-    stress tag_column target text_column texts_of time token_column uneven
+    stress tag_column target text_column texts_of time token_column tree_column uneven
 """
 KEYS = NAMES.split()
 """What the data sections of recipes have to say of how a file is written, whichever file it is."""

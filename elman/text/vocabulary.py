@@ -90,6 +90,10 @@ class Vocabulary:
         stored = StoredVocabulary.model_validate(value)
         return cls(stored.tokens, stored.counts)
 
+    def to_json(self) -> str:
+        """The whole of it, as a file holds it."""
+        return json.dumps({"version": FORMAT_VERSION, **self.to_dict()}) + "\n"
+
     def save(self, path: Path | str) -> None:
         """Write it as JSON, whole or not at all.
 
@@ -99,7 +103,7 @@ class Vocabulary:
         >>> Vocabulary.load(place).tokens
         ['<unk>', 'yes']
         """
-        write_text(Path(path), json.dumps({"version": FORMAT_VERSION, **self.to_dict()}) + "\n")
+        write_text(Path(path), self.to_json())
 
     @classmethod
     def load(cls, path: Path | str) -> "Vocabulary":

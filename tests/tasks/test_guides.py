@@ -13,6 +13,7 @@ from elman.tasks.embed import EmbedRecipe
 from elman.tasks.series import SeriesRecipe
 from elman.tasks.tag import TagRecipe
 from elman.tasks.translate import TranslateRecipe
+from elman.tasks.tree import TreeRecipe
 from elman.train.recipe import known_keys
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -27,6 +28,7 @@ PLAIN = ("layers", "hidden", "epochs", "seed", "lowercase")  # keys that say it 
         ("tag.md", TagRecipe),
         ("translate.md", TranslateRecipe),
         ("series.md", SeriesRecipe),
+        ("trees.md", TreeRecipe),
         ("adapting.md", BothSettings),
         ("vectors.md", EmbedRecipe),
         ("captions-part.md", CaptionRecipe),
