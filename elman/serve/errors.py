@@ -48,7 +48,7 @@ def error_body(status: int, message: str, code: str | None = None, param: str | 
     'not_found_error'
     """
     kind = KINDS.get(status, "invalid_request_error" if status < 500 else "server_error")
-    return {"error": {"message": without_paths(message), "type": kind, "param": param, "code": code}}
+    return {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
 def without_paths(sentence: str) -> str:
@@ -60,22 +60,40 @@ def without_paths(sentence: str) -> str:
     return PATHS.sub("", " ".join(sentence.split()))
 
 
+def scrubbed(value: Any) -> Any:
+    """Plain data in which no text has a path of this machine.
+
+    >>> scrubbed({"data": {"train": ["/srv/data/train.csv"]}, "epochs": 3})
+    {'data': {'train': ['train.csv']}, 'epochs': 3}
+    """
+    if isinstance(value, dict):
+        return {key: scrubbed(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [scrubbed(each) for each in value]
+    return PATHS.sub("", value) if isinstance(value, str) else value
+
+
 def refusal_of(error: BaseException) -> Refused:
     """What to answer where something went wrong: the user's mistakes in their sentence, others without details."""
     if isinstance(error, Refused):
         return error
     if isinstance(error, UserError):
-        return Refused(400, str(error))
+        return Refused(400, without_paths(str(error)))
     if isinstance(error, ElmanError):
-        return Refused(500, str(error))
+        return Refused(500, without_paths(str(error)))
     return Refused(500, "the service failed at this: its log says why, by the X-Request-Id")
 
 
 def first_mistake(errors: list[Any]) -> tuple[str, str | None]:
-    """The first of pydantic's complaints as a sentence, and the field that it is about."""
+    """The first of pydantic's complaints as a sentence, and the field that it is about.
+
+    >>> first_mistake([{"loc": ("body", "input", "list[str]", 2), "msg": "Input should be a valid string"}])
+    ("'input.2': input should be a valid string", 'input.2')
+    """
     error = errors[0]
-    where = [str(part) for part in error.get("loc", ()) if part not in ("body", "query", "path")]
-    name = ".".join(where) or None
+    where = [part for part in error.get("loc", ()) if part not in ("body", "query", "path")]
+    # Of a field that may be of several kinds the kind is named too, which says nothing to those who asked.
+    name = ".".join(str(part) for part in where if isinstance(part, int) or part == where[0]) or None
     if error.get("type") == "json_invalid":
         return f"the body is no JSON: {error.get('ctx', {}).get('error', 'it cannot be read')}", None
     message = str(error.get("msg", "is wrong"))

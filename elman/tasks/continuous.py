@@ -42,8 +42,8 @@ class Piece:
     piece: str
     tokens: list[WrittenToken] = field(default_factory=list)
     """Those of the piece, where they were asked for."""
-    written: int = 0
-    """Tokens that the text has by now."""
+    new: int = 0
+    """How many tokens it took."""
     end: Literal["stop", "length"] | None = None
     failure: str | None = None
     """Why it could not be written on, in a sentence."""
@@ -58,7 +58,6 @@ class _Text:
     backward: bool
     decoded: int = 0
     shown: int = 0
-    written: int = 0
     held: list[WrittenToken] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)
     """All of them, of a text that is written from its end."""
@@ -135,10 +134,11 @@ class ContinuousWriter:
 
     def _piece(self, number: int, new: list[NewId]) -> Piece:
         text = self._texts[number]
-        pieces = []
+        pieces, count = [], 0
         for one in new:
             if one.id is not None:
                 pieces.append(self._read(text, one))
+                count += 1
             if text.stop is not None and text.stop.stopped:
                 break
         last, stopped = new[-1], text.stop is not None and text.stop.stopped
@@ -152,13 +152,12 @@ class ContinuousWriter:
         text.held = [token for token in text.held if not whole and token.start >= text.shown]
         if end is not None or last.failure is not None:
             self.end(number)
-        return Piece(number, piece, told, text.written, end, None if stopped else last.failure)
+        return Piece(number, piece, told, count, end, None if stopped else last.failure)
 
     def _read(self, text: _Text, new: NewId) -> str:
         """The characters that an id adds to a text."""
         assert new.id is not None
         tokens = self.model.tokenizer.tokens
-        text.written += 1
         if new.told is not None:
             others = [(tokens[id], log_prob) for id, log_prob in new.told.others]
             told = WrittenToken(

@@ -117,7 +117,9 @@ def test_models_without_an_engine_write_the_same() -> None:
         assert [one.end for one in new] == [one.end for one in found[1][text]]
         for one, other in zip(new, found[1][text], strict=True):
             if one.told is not None and other.told is not None:
-                assert one.told.rank == other.told.rank and one.told.entropy == pytest.approx(other.told.entropy, abs=1e-4)
+                assert one.told.rank == other.told.rank and one.told.entropy == pytest.approx(
+                    other.told.entropy, abs=1e-4
+                )
 
 
 @pytest.mark.parametrize("kind", ["engine", "steps"])

@@ -1,0 +1,40 @@
+"""`/v1/explain`: every view of `elman explain`, as its JSON."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from elman.serve.answering import answer, as_list, check_texts, service_of, unless_gone
+from elman.serve.errors import Refused
+from elman.serve.options import refuse_files
+from elman.serve.schemas import ERRORS, ExplainRequest, Explanation
+
+router = APIRouter(responses=ERRORS)
+MOST = 64
+"""Texts of an explanation at most: what is computed is large."""
+
+
+@router.post("/v1/explain", response_model=Explanation)
+async def explain(request: Request, body: ExplainRequest) -> Response:
+    """What a model does with texts: a view of it, as data."""
+    service = service_of(request)
+    served = service.shelf.find(body.model)
+    texts = as_list(body.input)
+    if len(texts) > MOST:
+        raise Refused(400, f"{len(texts)} texts are too many to explain at a time: give at most {MOST}", param="input")
+    spoken = [text if isinstance(text, str) else " ".join(text) for text in texts]
+    check_texts(spoken, service.limits, "input")
+    asked = (served.model, texts, body.view, body.options)
+    (found,) = await unless_gone(request, service.examiner.submit("explain", [asked], _explained))
+    return answer(found)
+
+
+def _explained(items: list[Any]) -> list[dict[str, Any]]:
+    from elman.inspect.explain import explain, find_view
+
+    found = []
+    for model, texts, name, options in items:
+        view = find_view(model, name)
+        refuse_files(options, view.Options.model_fields)
+        found.append(explain(model, texts, view.name, **options).to_dict())
+    return found
