@@ -35,6 +35,10 @@ def serve(
     ),
     cors: list[str] = typer.Option([], "--cors", help="An origin whose pages may ask, as http://host; repeatable."),
     runs: Path | None = typer.Option(None, "--runs", help="A folder of training runs to show."),
+    allow_training: bool = typer.Option(
+        False, "--allow-training", help="Let the page start, stop and resume runs in the folder --runs."
+    ),
+    data: Path | None = typer.Option(None, "--data", help="The folder whose files --allow-training may train on."),
     language: list[str] = typer.Option([], "--language", help="A translator's languages, as NAME=de-en; repeatable."),
     **given: Any,
 ) -> None:
@@ -49,6 +53,7 @@ def serve(
     key = read_key(api_key_file)
     if runs is not None and not runs.is_dir():
         raise UserError(f"there is no folder of runs at {runs}")
+    training = _trainer(runs, data, key, host, workers) if allow_training else None
     _log()
     if workers > 1:
         from elman.serve.workers import share_metrics
@@ -56,8 +61,21 @@ def serve(
         share_metrics()  # before anything is counted
     from elman.serve.run import run
 
-    options = {"api_key": key, "origins": tuple(cors), "runs": runs, "languages": languages(language)}
+    options = {"api_key": key, "origins": tuple(cors), "runs": runs, "languages": languages(language), "training": training}
     raise typer.Exit(run(models, host, port, workers=workers, reload=reload, limits=limits, **options))
+
+
+def _trainer(runs: Path | None, data: Path | None, key: str | None, host: str, workers: int) -> Any:
+    """What starts runs, where that is safe."""
+    from elman.serve.training import Trainer
+
+    if runs is None or data is None or not data.is_dir():
+        raise UserError("--allow-training needs a folder for runs (--runs) and one of files to train on (--data)")
+    if key is None and host not in ("127.0.0.1", "::1", "localhost"):
+        raise UserError("--allow-training is for this machine alone, unless there is a key: give --api-key-file")
+    if workers > 1:
+        raise UserError("--allow-training goes with one process: leave out --workers")
+    return Trainer(runs, data)
 
 
 def read_key(path: Path | None) -> str | None:

@@ -16,7 +16,7 @@ from elman import __version__
 from elman.serve.answering import Gone, to_json
 from elman.serve.errors import Refused, first_mistake
 from elman.serve.front import Front
-from elman.serve.paths import about, completions, explain, libre, predictions, runs, studio
+from elman.serve.paths import about, completions, explain, lab, libre, predictions, runs, studio, training
 from elman.serve.service import Service
 
 ABOUT = "Recurrent sequence models over HTTP: they write, classify, tag, translate and explain."
@@ -30,7 +30,7 @@ def create_app(service: Service) -> Front:
     app.add_exception_handler(RequestValidationError, _mistaken)
     app.add_exception_handler(HTTPException, _other)
     app.add_exception_handler(Gone, _gone)
-    for paths in (completions, predictions, explain, libre, about, runs, studio):
+    for paths in (completions, predictions, explain, libre, about, lab, training, runs, studio):
         app.include_router(paths.router)
     if service.origins:
         allowed: dict[str, Any] = {"allow_methods": ["GET", "POST"], "allow_headers": ["*"]}

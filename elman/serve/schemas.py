@@ -4,6 +4,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from elman.serve.drawing import Format
+
 from elman.train.recipe import Count
 
 Text = Annotated[str, Field(min_length=1)]
@@ -131,6 +133,28 @@ class ExplainRequest(_Request):
     view: str | None = Field(None, description="A view of the model; the first if not given.")
     input: Text | Annotated[list[Text | Tokens], Field(min_length=1)]
     options: dict[str, Any] = Field(default_factory=dict, description="Those of the view, by name.")
+    format: Format = Field("json", description="The view's data; or as panels of the Studio, a page or a picture.")
+
+
+class LabRequest(BaseModel):
+    """An experiment of the course to run."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"experiment": "bptt", "options": {}}})
+    experiment: str
+    options: dict[str, Any] = Field(default_factory=dict, description="Those of the experiment, by name.")
+
+
+class RunRequest(BaseModel):
+    """A training run to start."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"example": {"task": "classify", "name": "first", "train": ["reviews.csv"]}}
+    )
+    task: str
+    name: str = Field(description="What the run is called: a folder of this name is made.")
+    recipe: str | None = Field(None, description="A recipe that comes with Elman.")
+    train: list[str] = Field(default_factory=list, description="Files of the service's folder of data.")
+    settings: list[str] = Field(default_factory=list, description="Such as train.epochs=3.")
 
 
 class LibreRequest(BaseModel):
@@ -146,6 +170,30 @@ class LibreRequest(BaseModel):
 
 
 # Answers
+
+
+class StudioView(BaseModel):
+    """What the Studio offers beside the models."""
+
+    version: str
+    runs: bool
+    training: bool
+    lab: list[dict[str, Any]]
+
+
+class TrainingView(BaseModel):
+    """What a run can be started with."""
+
+    tasks: list[str]
+    recipes: list[dict[str, str]]
+    files: list[str]
+
+
+class RunState(BaseModel):
+    """What became of a run."""
+
+    id: str
+    state: str
 
 
 class ErrorDetail(BaseModel):

@@ -10,6 +10,7 @@ from elman.serve.batcher import Batcher
 from elman.serve.limits import Limits
 from elman.serve.metrics import Metrics
 from elman.serve.shelf import Shelf
+from elman.serve.training import Trainer
 
 log = logging.getLogger("elman.serve")
 
@@ -24,10 +25,14 @@ class Service:
         api_key: str | None = None,
         origins: tuple[str, ...] = (),
         runs: Path | None = None,
+        training: Trainer | None = None,
         languages: Mapping[str, tuple[str, str]] | None = None,
     ) -> None:
         self.shelf, self.limits, self.metrics = shelf, shelf.limits, shelf.metrics
         self.api_key, self.origins, self.runs, self.languages = api_key, origins, runs, dict(languages or {})
+        self.training = training
+        self.experiments = 0
+        """Experiments of the course that are under way."""
         self.ready = self.draining = False
         self.active = 0
         """Requests that are being answered."""
@@ -79,3 +84,5 @@ class Service:
             served.close()
         if self._examiner is not None:
             self._examiner.close()
+        if self.training is not None:
+            self.training.close()

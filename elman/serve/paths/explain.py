@@ -1,10 +1,11 @@
-"""`/v1/explain`: every view of `elman explain`, as its JSON."""
+"""`/v1/explain`: every view of `elman explain`, as its JSON, or drawn."""
 
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
 from elman.serve.answering import answer, as_list, check_texts, service_of, unless_gone
+from elman.serve.drawing import TYPES, drawn
 from elman.serve.errors import Refused
 from elman.serve.options import refuse_files
 from elman.serve.schemas import ERRORS, ExplainRequest, Explanation
@@ -24,17 +25,18 @@ async def explain(request: Request, body: ExplainRequest) -> Response:
         raise Refused(400, f"{len(texts)} texts are too many to explain at a time: give at most {MOST}", param="input")
     spoken = [text if isinstance(text, str) else " ".join(text) for text in texts]
     check_texts(spoken, service.limits, "input")
-    asked = (served.model, texts, body.view, body.options)
+    asked = (served.model, texts, body.view, body.options, body.format)
     (found,) = await unless_gone(request, service.examiner.submit("explain", [asked], _explained))
-    return answer(found)
+    return Response(found, media_type=TYPES[body.format]) if isinstance(found, bytes) else answer(found)
 
 
-def _explained(items: list[Any]) -> list[dict[str, Any]]:
+def _explained(items: list[Any]) -> list[dict[str, Any] | bytes]:
     from elman.inspect.explain import explain, find_view
 
     found = []
-    for model, texts, name, options in items:
+    for model, texts, name, options, form in items:
         view = find_view(model, name)
         refuse_files(options, view.Options.model_fields)
-        found.append(explain(model, texts, view.name, **options).to_dict())
+        explanation = explain(model, texts, view.name, **options)
+        found.append(drawn(explanation.page, explanation.to_dict, form))
     return found

@@ -46,7 +46,7 @@ def _folder(request: Request) -> Path:
     return folder
 
 
-def _run(folder: Path, name: str) -> Path:
+def find_run(folder: Path, name: str) -> Path:
     """A run by its name, which is one of those that were found and never a path of the caller's."""
     runs = find_runs(folder)
     if name not in runs:
@@ -90,7 +90,7 @@ async def log(request: Request, name: str, after: Annotated[int, Query(ge=0, lt=
     folder = _folder(request)
 
     def work() -> dict[str, Any]:
-        records = read_log(_run(folder, name) / "log.jsonl")
+        records = read_log(find_run(folder, name) / "log.jsonl")
         some = records[after : after + MOST_RECORDS]
         return {"records": some, "next": min(after, len(records)) + len(some)}
 
@@ -103,7 +103,7 @@ async def run(request: Request, name: str) -> Response:
     folder = _folder(request)
 
     def work() -> dict[str, Any]:
-        found, card = _run(folder, name), None
+        found, card = find_run(folder, name), None
         if (found / "README.md").exists():
             card = (found / "README.md").read_text(encoding="utf-8", errors="replace")
         recipe = read_toml(found / "recipe.toml")

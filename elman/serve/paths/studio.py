@@ -4,6 +4,7 @@ from pathlib import Path
 
 from fastapi import APIRouter, Request, Response
 
+from elman.draw.page import page_script, page_style
 from elman.serve.errors import Refused
 
 router = APIRouter(include_in_schema=False)
@@ -26,6 +27,9 @@ POLICY = (
 )
 HEADERS = {"Content-Security-Policy": POLICY, "Cross-Origin-Opener-Policy": "same-origin", "Cache-Control": "no-cache"}
 
+DRAWN = {"page.css": page_style, "page.js": page_script}
+"""What pages of `elman explain` are made with: the Studio shows their panels."""
+
 
 def files() -> dict[str, Path]:
     """The files of the page by the path that they are asked for."""
@@ -36,6 +40,8 @@ def files() -> dict[str, Path]:
 @router.get("/{name:path}")
 async def studio(request: Request, name: str) -> Response:
     """A file of the page."""
+    if name in DRAWN:
+        return Response(DRAWN[name](), media_type=TYPES[Path(name).suffix], headers=HEADERS)
     path = files().get(name)
     if path is None:
         missing = "there is no page here, only the paths that /openapi.json tells of"

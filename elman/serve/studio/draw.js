@@ -45,16 +45,19 @@ export function SaveDrawn({path, body, name}) {
 }
 
 /**
- * Buttons that save an SVG element of the page, and the numbers behind it.
+ * Buttons that save a picture that is at hand, and the numbers behind it.
+ * @param {{svg: () => string, data: unknown, name: string}} props
+ */
+export const SaveTexts = ({svg, data, name}) => html`<p class="save">save as
+  <button type="button" class="quiet" onClick=${() => download(svg(), `${name}.svg`, "image/svg+xml")}>SVG</button>
+  <button type="button" class="quiet" onClick=${async () => download(await toPng(svg()), `${name}.png`)}>PNG</button>
+  <button type="button" class="quiet" onClick=${() => download(JSON.stringify(data, null, 1), `${name}.json`, "application/json")}>JSON</button></p>`;
+
+/**
+ * An SVG element of the page as a picture that stands alone.
  * @param {{find: () => SVGSVGElement | null, data: unknown, name: string}} props
  */
-export function SavePicture({find, data, name}) {
-  const svg = () => withStyles(/** @type {SVGSVGElement} */ (find()));
-  return html`<p class="save">save as
-    <button type="button" class="quiet" onClick=${() => download(svg(), `${name}.svg`, "image/svg+xml")}>SVG</button>
-    <button type="button" class="quiet" onClick=${async () => download(await toPng(svg()), `${name}.png`)}>PNG</button>
-    <button type="button" class="quiet" onClick=${() => download(JSON.stringify(data, null, 1), `${name}.json`, "application/json")}>JSON</button></p>`;
-}
+export const SavePicture = ({find, data, name}) => html`<${SaveTexts} svg=${() => withStyles(/** @type {SVGSVGElement} */ (find()))} data=${data} name=${name} />`;
 
 const KEPT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity", "opacity", "font-family", "font-size", "font-weight", "text-anchor"];
 

@@ -33,6 +33,6 @@ export function Inside({model}) {
     <div class="controls" role="group" aria-label="view">
       <${Choice} name="view" value=${view.name} choices=${model.views.map(({name}) => name)} change=${choose} />
       <p class="quietly">${view.about}</p>
-      <${Options} view=${view} />
+      <${Options} view=${view} labels=${model.labels} />
     </div></form>`;
 }

@@ -29,12 +29,21 @@ export function optionValues(view) {
   return Object.fromEntries(Object.entries(saidOptions()).filter(([name]) => name in known).map(([name, value]) => [name, parsed(known[name], value)]));
 }
 
-/** @param {{view: View}} props */
-export const Options = ({view}) => Object.entries(view.options.properties ?? {}).map(([name, option]) => html`<${Control} key=${name} name=${name} option=${option} />`);
+/** Options that are one of a model's labels. */
+const LABELS = ["target", "against", "label"];
 
-/** @param {{name: string, option: Option}} props */
-function Control({name, option}) {
-  const {type, enum: choices} = plain(option);
+/** Controls for the options of a view; `labels` are those of the model. @param {{view: View, labels?: string[]}} props */
+export const Options = ({view, labels = []}) => Object.entries(view.options.properties ?? {})
+  .filter(([name]) => name !== "label" || labels.length)
+  .map(([name, option]) => html`<${Control} key=${name} name=${name} option=${option} labels=${LABELS.includes(name) ? labels : []} />`);
+
+/** The words that an option may be, where its description lists them. @param {Option} option */
+const listed = ({description}) => /^One of ([\w, -]+)[;.]/.exec(description ?? "")?.[1].split(", ");
+
+/** @param {{name: string, option: Option, labels: string[]}} props */
+function Control({name, option, labels}) {
+  const {type, enum: known} = plain(option);
+  const choices = known ?? listed(option) ?? (labels.length ? labels : undefined);
   const usual = option.default === null || option.default === undefined ? "" : String(option.default);
   const value = saidOptions()[name] ?? "", shown = name.replaceAll("_", " ");
   /** @param {string} to */

@@ -105,7 +105,7 @@ function Why({model, text}) {
   return html`<details class="why" open=${open} onToggle=${(/** @type {any} */ e) => go({why: e.target.open ? "1" : undefined})}><summary>What decided?</summary>
     <div class="row">
       <${Choice} name="view" value=${view.name} choices=${model.views.map(({name}) => name)} change=${(/** @type {string} */ value) => go({...noOptions(), look: value})} />
-      <${Options} view=${view} />
+      <${Options} view=${view} labels=${model.labels} />
       ${busy.value && html`<span class="quietly" role="status">at work …</span>`}</div>
     <${Trouble} error=${error.value} />
     ${answer.value && html`<${Panels} drawn=${answer.value} /><${SaveDrawn} path="/v1/explain" body=${body} name=${`${model.id}-${view.name}`} />`}</details>`;

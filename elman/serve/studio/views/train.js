@@ -5,15 +5,16 @@ import {Choice, download, Field, html, signal, Trouble, useEffect, useRef, useRe
 import uPlot from "../vendor/uplot.js";
 
 /** @typedef {import("../types").Studio} Studio */
-/** @typedef {{id: string, task: string, state: string, steps: number, best: Record<string, number> | null}} Run */
+/** @typedef {{id: string, task: string, state: string, step: number, dev: Record<string, number | string> | null}} Run */
 
 const EVERY = 2000;  // milliseconds between two looks at the runs that are seen
 
 /** @param {string} id */
 const path = (id) => `/v1/runs/${id.split("/").map(encodeURIComponent).join("/")}`;
 
-/** The best scores of a run, in a few words. @param {Run} run */
-const best = ({best: scores}) => Object.entries(scores ?? {}).filter(([, value]) => typeof value === "number").slice(0, 3).map(([name, value]) => `${name} ${Number(value.toPrecision(4))}`).join(", ");
+/** The last scores of a run on held-out records, in a few words. @param {Run} run */
+const scores = ({dev}) => Object.entries(dev ?? {}).filter(([name, value]) => typeof value === "number" && !["step", "seconds", "epoch"].includes(name))
+  .slice(0, 3).map(([name, value]) => `${name.replaceAll("_", " ")} ${Number(Number(value).toPrecision(4))}`).join(", ");
 
 /** Keys of sections as `section.key`. @param {Record<string, any>} recipe @returns {Record<string, unknown>} */
 const flat = (recipe) => Object.fromEntries(Object.entries(recipe).flatMap(([name, value]) => value && typeof value === "object" && !Array.isArray(value)
@@ -36,9 +37,9 @@ export function Train({studio}) {
   return html`<${Trouble} error=${list.error.value} />
     ${studio.training && html`<${Start} started=${(/** @type {string} */ name) => { toggle(name); tick.value++; }} />`}
     ${runs.length === 0 && list.answer.value && html`<p>There are no runs in the folder yet.</p>`}
-    ${runs.length > 0 && html`<div class="scroll"><table class="cells runs"><thead><tr><th scope="col">show</th><th scope="col">run</th><th scope="col">task</th><th scope="col">state</th><th scope="col" class="number">updates</th><th scope="col">score</th>${studio.training && html`<th scope="col"></th>`}</tr></thead>
+    ${runs.length > 0 && html`<div class="scroll"><table class="cells runs"><thead><tr><th scope="col">show</th><th scope="col">run</th><th scope="col">task</th><th scope="col">state</th><th scope="col" class="number">updates</th><th scope="col">held out</th>${studio.training && html`<th scope="col"></th>`}</tr></thead>
       <tbody>${runs.map((run) => html`<tr key=${run.id}><td><input type="checkbox" aria-label=${`show ${run.id}`} checked=${chosen.includes(run.id)} onChange=${() => toggle(run.id)} /></td>
-        <th scope="row">${run.id}</th><td>${run.task}</td><td>${run.state}</td><td class="number">${run.steps.toLocaleString("en")}</td><td>${best(run)}</td>
+        <th scope="row">${run.id}</th><td>${run.task}</td><td>${run.state}</td><td class="number">${run.step.toLocaleString("en")}</td><td>${scores(run)}</td>
         ${studio.training && html`<td><${Steer} run=${run} done=${() => { tick.value++; }} /></td>`}</tr>`)}</tbody></table></div>`}
     ${chosen.length > 0 && html`<${Curves} names=${chosen} tick=${tick.value} />`}`;
 }

@@ -1,7 +1,7 @@
 // Write: a prompt is continued as one watches. Every token has the colour of its rank; another can be taken in its place.
 import {address, go} from "../address.js";
 import {events} from "../api.js";
-import {Choice, Field, html, percent, Slider, Trouble, useEffect, useRequest, useSignal} from "../ui.js";
+import {Choice, Field, html, percent, Slider, Trouble, useEffect, useMemo, useRef, useRequest, useSignal} from "../ui.js";
 
 /** @typedef {import("../types").Model} Model */
 /** @typedef {import("../types").Written} Written */
@@ -92,17 +92,33 @@ const Legend = () => html`<ul class="legend" aria-label="rank of a token among a
 
 /** @param {{number: number, many: boolean, beginning: string, tokens: Written[], take: (text: string) => void}} props */
 function Sample({number, many, beginning, tokens, take}) {
-  const chosen = useSignal(-1);
+  const chosen = useSignal(-1), reached = useSignal(0), text = useRef(/** @type {HTMLElement | null} */ (null));
   const blocks = [];
   for (let start = 0; start < tokens.length; start += BLOCK) blocks.push(start);
   /** @param {number} place */
   const before = (place) => beginning + tokens.slice(0, place).map(({text}) => text).join("");
   const token = tokens[chosen.value];
+  /** @param {Event} event */
+  const placeOf = (event) => Number(/** @type {HTMLElement} */ (event.target).dataset.place ?? -1);
+  /** @param {number} place */
+  const reach = (place) => {
+    if (place < 0 || place >= tokens.length) return;
+    reached.value = place;
+    requestAnimationFrame(() => /** @type {HTMLElement | null} */ (text.current?.querySelector(`[data-place="${place}"]`))?.focus());
+  };
+  /** Arrow keys go from token to token, Enter opens one. @param {KeyboardEvent} event */
+  const keys = (event) => {
+    const place = placeOf(event), step = {ArrowRight: 1, ArrowLeft: -1}[event.key];
+    if (place < 0 || !(step || event.key === "Enter" || event.key === " ")) return;
+    event.preventDefault();
+    if (step) reach(place + step);
+    else chosen.value = place;
+  };
   return html`<section class="written" aria-label=${many ? `sample ${number + 1}` : "the text"}>
     ${many && html`<h3>sample ${number + 1}</h3>`}
-    <p class="text" dir="auto"><span>${beginning}</span>${blocks.map((start) => html`<span class=${blocks.length > 2 ? "block" : ""} key=${start}>
-      ${tokens.slice(start, start + BLOCK).map(({text, rank}, offset) => html`<button type="button" tabindex=${start + offset ? -1 : 0} class=${`b${BUCKETS.findIndex((limit) => rank <= limit)}`}
-        onClick=${() => { chosen.value = start + offset; }} onKeyDown=${roam}>${text}</button>`)}</span>`)}</p>
+    <p class="text" dir="auto" ref=${text} onKeyDown=${keys} onClick=${(/** @type {Event} */ e) => { if (placeOf(e) >= 0) { chosen.value = placeOf(e); reached.value = placeOf(e); } }}>
+      <bdi>${beginning}</bdi>${blocks.map((start) => html`<${Block} key=${start} start=${start} tokens=${tokens} end=${Math.min(start + BLOCK, tokens.length)} alone=${blocks.length < 3}
+        reached=${reached.value >= start && reached.value < start + BLOCK ? reached.value : -1} />`)}</p>
     ${token && html`<div class="alternatives" role="group" aria-label="in its place">
       <p>“${token.text}” has rank ${token.rank.toLocaleString("en")}, ${percent(Math.exp(token.logprob))}. In its place:</p>
       <ul>${token.alternatives.map(({text, logprob}) => html`<li>
@@ -112,15 +128,11 @@ function Sample({number, many, beginning, tokens, take}) {
     </section>`;
 }
 
-/** Arrow keys go from token to token. @param {KeyboardEvent} event */
-function roam(event) {
-  const step = {ArrowRight: 1, ArrowLeft: -1}[event.key];
-  if (!step) return;
-  const text = /** @type {HTMLElement} */ (/** @type {HTMLElement} */ (event.target).closest(".text"));
-  const all = [...text.querySelectorAll("button")];
-  const next = all[all.indexOf(/** @type {HTMLButtonElement} */ (event.target)) + step];
-  if (next) {
-    event.preventDefault();
-    next.focus();
-  }
+/** Some tokens, which are laid out again only when they change. @param {{start: number, end: number, tokens: Written[], alone: boolean, reached: number}} props */
+function Block({start, end, tokens, alone, reached}) {
+  return useMemo(() => html`<span class=${alone ? "" : "block"}>${tokens.slice(start, end).map(({text, rank}, offset) => {
+    const here = start + offset === reached;
+    return html`<span data-place=${start + offset} class=${`b${BUCKETS.findIndex((limit) => rank <= limit)}`} tabindex=${here ? 0 : undefined} role=${here ? "button" : undefined}
+      aria-label=${here ? `${text}, rank ${rank}: others in its place` : undefined}>${text}</span>`;
+  })}</span>`, [end, reached, alone]);
 }
