@@ -34,7 +34,7 @@ function cells(line) {
 /** @param {any} found */
 function written(found) {
   if (found.probabilities) return {label: found.label ?? found.labels.join(" "), probability: found.probability ?? Math.max(.../** @type {number[]} */ (Object.values(found.probabilities)))};
-  return {label: found.spans?.length ? found.spans.map((/** @type {any} */ span) => `${span.type}: ${found.tokens.slice(span.start, span.end).join(" ")}`).join("; ") : found.tags.join(" "), probability: null};
+  return {label: found.spans?.length ? found.spans.map((/** @type {any} */ span) => `${span.type}: ${span.text}`).join("; ") : found.tags.join(" "), probability: null};
 }
 
 /** @param {{model: Model}} props */

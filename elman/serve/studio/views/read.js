@@ -47,14 +47,15 @@ function Tagged({answer}) {
   if (!spans?.length && tags.every((/** @type {string} */ tag) => tag === "O")) return html`<p class="text words" dir="auto">${tokens.join(" ")}</p><p class="quietly">nothing was found</p>`;
   if (!spans?.length) return html`<p dir="auto">${tokens.map((/** @type {string} */ token, /** @type {number} */ place) => html`<span class="tagged"><span>${token}</span><small>${tags[place]}</small></span>`)}</p>`;
   const names = [...new Set(spans.map((/** @type {any} */ span) => span.type))];
+  const characters = [...answer.text];  // code points, which is what places are counted in
   const parts = [];
   let place = 0;
   for (const span of spans) {
-    parts.push(tokens.slice(place, span.start).join(" "), " ");
-    parts.push(html`<span class=${`span n${names.indexOf(span.type) % 8}`}>${tokens.slice(span.start, span.end).join(" ")}<small>${span.type}</small></span>`, " ");
+    parts.push(characters.slice(place, span.start).join(""));
+    parts.push(html`<span class=${`span n${names.indexOf(span.type) % 8}`}>${span.text}<small>${span.type}</small></span>`);
     place = span.end;
   }
-  parts.push(tokens.slice(place).join(" "));
+  parts.push(characters.slice(place).join(""));
   return html`<p class="text" dir="auto">${parts}</p>`;
 }
 
