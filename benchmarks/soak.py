@@ -2,8 +2,9 @@
 
 python benchmarks/soak.py 3600
 
-Eight clients tag, eight translate, eight let texts be written, two ask for explanations, and eight begin streams and vanish
-in the middle of them. Memory is read every few seconds; the mean of the last fifth may be 5 % above that of the second.
+Eight clients tag, eight translate, eight let texts be written, two ask for explanations, and eight begin streams and
+vanish in the middle of them. Memory is read every few seconds; the mean of the last fifth may be 5 % above that of the
+second.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """The service under load on this machine, against FastAPI with PyTorch models in a pool of threads.
 
-Both have the same models, are started in the same run, and are asked by the same clients: 1, 16 and 64 of them that each
-wait for their answers. Then requests come at random at half the rate that was reached, and from ten times as many
+Both have the same models, are started in the same run, and are asked by the same clients: 1, 16 and 64 of them that
+each wait for their answers. Then requests come at random at half the rate that was reached, and from ten times as many
 clients as are answered at their best.
 """
 
