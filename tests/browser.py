@@ -1,4 +1,4 @@
-"""A real browser for tests of pages: Debian's chromium, driven by playwright; tests are skipped where it is not there."""
+"""A real browser for tests of pages, chromium driven by playwright; they are skipped where it is not there."""
 
 import shutil
 from collections.abc import Iterator

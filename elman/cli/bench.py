@@ -50,6 +50,7 @@ OTHERS = {
     "streaming": "A character model that writes, against loops in PyTorch and ONNX Runtime.",
     "prediction": "Taggers and a classifier, one sentence at a time and many together, against PyTorch and flair.",
     "adapting": "Language models that score text with a cache and with dynamic evaluation, against static ones.",
+    "serving": "The service under load, against FastAPI with PyTorch models in a pool of threads.",
     "decoding": "Translators that write and learn, against JoeyNMT and a course's loop in PyTorch.",
 }
 for name, about in OTHERS.items():

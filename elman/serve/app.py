@@ -30,8 +30,9 @@ def create_app(service: Service) -> Front:
     app.add_exception_handler(RequestValidationError, _mistaken)
     app.add_exception_handler(HTTPException, _other)
     app.add_exception_handler(Gone, _gone)
-    for paths in (completions, predictions, explain, libre, about, lab, training, runs, studio):
+    for paths in (completions, predictions, explain, libre, about, lab, training, runs):
         app.include_router(paths.router)
+    app.include_router(studio.studio())
     if service.origins:
         allowed: dict[str, Any] = {"allow_methods": ["GET", "POST"], "allow_headers": ["*"]}
         app.add_middleware(CORSMiddleware, allow_origins=list(service.origins), **allowed)

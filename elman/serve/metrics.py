@@ -1,6 +1,7 @@
 """What the service counts, for Prometheus: `/metrics`."""
 
 import os
+from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -16,7 +17,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        made = {"registry": self.registry}
+        made: dict[str, Any] = {"registry": self.registry}
         self.requests = Counter("elman_requests", "Requests by path and status.", ["path", "status"], **made)
         self.duration = Histogram("elman_request_seconds", "From request to answer.", ["path"], buckets=SECONDS, **made)
         self.rejections = Counter("elman_rejections", "Requests that were refused, by reason.", ["reason"], **made)
@@ -42,5 +43,5 @@ class Metrics:
         registry = self.registry
         if FOLDER in os.environ:
             registry = CollectorRegistry()
-            MultiProcessCollector(registry)
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry), CONTENT_TYPE_LATEST

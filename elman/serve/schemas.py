@@ -5,7 +5,6 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from elman.serve.drawing import Format
-
 from elman.train.recipe import Count
 
 Text = Annotated[str, Field(min_length=1)]
@@ -119,10 +118,14 @@ class TranslateRequest(InputRequest):
 
 
 class PredictRequest(_Request):
-    """Records of whatever task: a text each, or an object with the fields that its files have."""
+    """Records of whatever task: texts, or objects with the fields that its files have; numbers are one series."""
 
     model_config = example(records=[{"text": "a fine film"}], options={})
-    records: Annotated[list[Text | dict[str, Any]], Field(min_length=1)]
+    records: (
+        Annotated[list[Text | dict[str, Any]], Field(min_length=1)]
+        | Annotated[list[Number], Field(min_length=1)]
+        | Annotated[list[list[Number]], Field(min_length=1)]
+    )
     options: dict[str, Any] = Field(default_factory=dict, description="Those of `elman predict`, by name.")
 
 

@@ -1,4 +1,4 @@
-"""Training runs that are started from the page: `elman train` in processes of their own, in one folder, of files of another."""
+"""Runs that are started from the page: `elman train` in processes of its own."""
 
 import os
 import re
@@ -38,7 +38,9 @@ class Trainer:
     def start(self, name: str, task: str, recipe: str | None, train: Sequence[str], settings: Sequence[str]) -> None:
         """Begin a run; what cannot be is refused before it is."""
         if not NAME.fullmatch(name):
-            raise Refused(400, f"{name!r} cannot be the name of a run: letters, digits, points and dashes", param="name")
+            raise Refused(
+                400, f"{name!r} cannot be the name of a run: letters, digits, points and dashes", param="name"
+            )
         if (self.runs / name).exists():
             raise Refused(409, f"there is a run {name!r} already: give another name", param="name")
         if task not in TASKS:
@@ -52,7 +54,9 @@ class Trainer:
         for setting in settings:
             _, _, value = setting.partition("=")
             if not SETTING.fullmatch(setting) or OUTSIDE.search(value):
-                raise Refused(400, f"{setting!r} is no setting such as train.epochs=3, or names a file", param="settings")
+                raise Refused(
+                    400, f"{setting!r} is no setting such as train.epochs=3, or names a file", param="settings"
+                )
         files = [part for file in train for part in ("--train", file)]
         self._run(name, [task, *([recipe] if recipe else []), *files, *(p for s in settings for p in ("-s", s))])
 

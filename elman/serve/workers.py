@@ -98,4 +98,4 @@ def _forget(pid: int) -> None:
     from prometheus_client.multiprocess import mark_process_dead
 
     if FOLDER in os.environ:
-        mark_process_dead(pid)
+        mark_process_dead(pid)  # type: ignore[no-untyped-call]

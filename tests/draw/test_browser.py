@@ -8,7 +8,7 @@ import pytest
 
 from elman.draw.page import page_frame, page_html
 from elman.draw.panels import Column, HeatMap, Page, Token, Tokens
-from tests.browser import barriers, browser  # noqa: F401
+from tests.browser import barriers
 from tests.draw.pages import ODD, every_panel, long_text, odd_page
 
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.browser import barriers, browser  # noqa: F401
+from tests.browser import barriers
 from tests.serve.running import Running
 
 VIEWS = ["Write", "Read", "Translate", "Inside", "Train", "Lab"]
@@ -45,7 +45,7 @@ class Studio:
 
 
 @pytest.fixture
-def studio(browser: Any, service: Running) -> Iterator[Any]:  # noqa: F811
+def studio(browser: Any, service: Running) -> Iterator[Any]:
     opened: list[Studio] = []
 
     def open_studio(place: str = "", **context: Any) -> Studio:
@@ -89,13 +89,16 @@ def test_a_text_is_written_and_another_word_taken(studio: Any) -> None:
     page.keyboard.press("Control+Enter")
     token = page.locator("[data-place]").nth(4)
     token.wait_for()
-    before = "".join(page.locator("[data-place]").all_inner_texts()[:4])
     token.click()
     choice = page.locator(".alternatives li button").nth(1)
     other = choice.inner_text()
     choice.click()
     taken = one.address()["prompt"]
-    assert taken.startswith("one two") and taken.replace("\n", "⏎").endswith(other.strip() or " "), (taken, before, other)
+    assert taken.startswith("one two") and taken.replace("\n", "⏎").endswith(other.strip() or " "), (
+        taken,
+        before,
+        other,
+    )
     page.go_back()
     assert page.get_by_label("Prompt").input_value() == "one two"
 
@@ -203,7 +206,7 @@ def test_an_experiment_runs_from_the_page(studio: Any) -> None:
     assert "verdict" in page.locator(".drawn").inner_text()
 
 
-def test_a_run_is_started_from_the_page(browser: Any, models: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_a_run_is_started_from_the_page(browser: Any, models: Path, tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     folders = ("--runs", str(tmp_path / "runs"), "--data", str(models))
     with Running(str(models / "classify"), "--allow-training", *folders) as running:

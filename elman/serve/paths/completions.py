@@ -73,6 +73,7 @@ class Writing:
     def __init__(self, served: Served, body: CompletionRequest, limits: Limits) -> None:
         self.served, self.body, self.limits = served, body, limits
         self.prompts = as_list(body.prompt)
+        self.stops = () if body.stop is None else tuple(as_list(body.stop))
         self._check()
         self.seed = fresh_seed() if body.seed is None else body.seed
         self.id, self.created = f"cmpl-{secrets.token_hex(12)}", int(time.time())
@@ -97,7 +98,7 @@ class Writing:
             raise Refused(400, sentence, param="prompt")
         if body.best_of not in (None, body.n):
             raise Refused(400, "'best_of' is not offered: leave it out, or give as many as 'n'", param="best_of")
-        if any(not stop for stop in as_list(body.stop or ())):
+        if not all(self.stops):
             raise Refused(400, "a stop text must have at least one character: leave the empty one out", param="stop")
 
     @property
@@ -109,13 +110,12 @@ class Writing:
         """Begin to write."""
         body = self.body
         sampling = Sampling(body.temperature, body.top_k, body.top_p, body.repetition_penalty, self.seed)
-        stops = tuple(as_list(body.stop or ()))
         if not body.max_tokens:
             for choice in self.choices:
                 choice.reason = "length"
             return Stream([], asyncio.get_running_loop(), 0, begun=True)
         prompts = [
-            Prompt(prompt, body.n, body.max_tokens, sampling, stops, body.label, body.logprobs)
+            Prompt(prompt, body.n, body.max_tokens, sampling, self.stops, body.label, body.logprobs)
             for prompt in self.prompts
         ]
         self._stream = self.generator.open(prompts)

@@ -26,16 +26,14 @@ async def studio(request: Request) -> Response:
     from elman.lab import EXPERIMENTS
 
     service = service_of(request)
-    lab = [
-        {"name": one.name, "about": one.about, "options": offered(one.Options)} for one in EXPERIMENTS.values()
-    ]
+    lab = [{"name": one.name, "about": one.about, "options": offered(one.Options)} for one in EXPERIMENTS.values()]
     told = {"version": __version__, "runs": service.runs is not None, "training": service.training is not None}
     return answer({**told, "lab": lab})
 
 
 @router.post("/v1/lab")
 async def lab(request: Request, body: LabRequest) -> Response:
-    """Run an experiment: events that say what is done, the last with the numbers (`data`), panels and a picture (`svg`)."""
+    """Run an experiment: events that say what is done, the last with its numbers, its panels and its picture."""
     from elman.lab import find_experiment
 
     service = service_of(request)
@@ -45,7 +43,9 @@ async def lab(request: Request, body: LabRequest) -> Response:
         raise Refused(404, str(error), param="experiment") from None
     refuse_files(body.options, experiment.Options.model_fields)
     if service.experiments >= MOST:
-        raise Refused(429, f"{MOST} experiments are under way: try again when one is done", headers={"Retry-After": "30"})
+        raise Refused(
+            429, f"{MOST} experiments are under way: try again when one is done", headers={"Retry-After": "30"}
+        )
     here, there = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.get_context("spawn").Process(
         target=_measure, args=(body.experiment, body.options, there), daemon=True

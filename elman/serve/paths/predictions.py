@@ -173,10 +173,14 @@ async def translated(served: Served, texts: list[str], options: dict[str, Any]) 
 def _translation(one: Any) -> dict[str, Any]:
     value = {"text": one.source, **one.to_dict(), "source_tokens": one.source_tokens}
     value["target_tokens"] = one.target_tokens
-    n_best = one.n_best
     value["n_best"] = [
-        {"translation": each.text, "score": round(each.score, 6), "log_prob": round(each.log_prob, 6)}
-        for each in n_best
+        {
+            "translation": each.text,
+            "score": round(each.score, 6),
+            "log_prob": round(each.log_prob, 6),
+            "finished": each.finished,
+        }
+        for each in one.n_best
     ]
     if one.weights is not None:
         value["weights"] = one.weights.astype(float).round(5).tolist()
@@ -199,7 +203,8 @@ async def predict(request: Request, body: PredictRequest) -> Response:
         value = body.options.get(name)
         check_most(value if isinstance(value, int) else None, most, name)
     for record in body.records:
-        texts = [record] if isinstance(record, str) else [one for one in record.values() if isinstance(one, str)]
+        texts = [record] if isinstance(record, str) else list(record.values()) if isinstance(record, dict) else []
+        texts = [text for text in texts if isinstance(text, str)]
         check_most(max(map(len, texts), default=0), limits.max_characters, "records")
     asked = (body.records, body.options)
     key = ("predict", id(asked))  # records of two requests may belong together, as the rows of a series do
@@ -212,7 +217,9 @@ async def predict(request: Request, body: PredictRequest) -> Response:
 
 
 def predicted(model: Any, records: list[Any], options: dict[str, Any]) -> list[Any]:
-    """The answers of `elman predict --json` for records in memory."""
+    """The answers of `elman predict --json` for records in memory; of numbers, one series."""
+    if not isinstance(records[0], str | dict):
+        return [model.predict(records).to_dict()] if model.task == "series" else model.predict(records, **options)
     predictor, asked = TASKS[model.task].predictor(model, options)
     lines = [json.dumps({"text": one} if isinstance(one, str) else one) for one in records]
     settings = PredictOptions(where=Path("the request"), format="jsonl", as_json=True, asked=asked)

@@ -1,13 +1,13 @@
 """The page: static files of the package's folder `studio`, under a strict content-security policy."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
 from elman.draw.page import page_script, page_style
-from elman.serve.errors import Refused
 
-router = APIRouter(include_in_schema=False)
 FOLDER = Path(__file__).parents[1] / "studio"
 TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -37,13 +37,18 @@ def files() -> dict[str, Path]:
     return found | ({"": found["index.html"]} if "index.html" in found else {})
 
 
-@router.get("/{name:path}")
-async def studio(request: Request, name: str) -> Response:
-    """A file of the page."""
-    if name in DRAWN:
-        return Response(DRAWN[name](), media_type=TYPES[Path(name).suffix], headers=HEADERS)
-    path = files().get(name)
-    if path is None:
-        missing = "there is no page here, only the paths that /openapi.json tells of"
-        raise Refused(404, missing if name == "" else "there is no such path: /openapi.json tells which there are")
-    return Response(path.read_bytes(), media_type=TYPES[path.suffix], headers=HEADERS)
+def studio() -> APIRouter:
+    """A path for each file of the page, and no other: nothing that is asked for becomes the name of a file."""
+    router = APIRouter(include_in_schema=False)
+    for name, path in files().items():
+        router.get(f"/{name}")(_sender(path.read_bytes, path.suffix))
+    for name, make in DRAWN.items():
+        router.get(f"/{name}")(_sender(make, Path(name).suffix))
+    return router
+
+
+def _sender(content: Callable[[], bytes | str], suffix: str) -> Any:
+    async def send(request: Request) -> Response:
+        return Response(content(), media_type=TYPES[suffix], headers=HEADERS)
+
+    return send
