@@ -79,7 +79,7 @@ function App() {
         onChange=${(/** @type {any} */ e) => go({model: e.target.value}, {step: true})}>
         ${fitting.map((one) => html`<option value=${one.id} selected=${one.id === model.id}>${one.id}</option>`)}</select></label>`}
     </header>
-    <main id=${id}>${model && html`<p class="about">${model.about}</p>`}
+    <main id=${id}><h1 class="spoken">${current().name}</h1>${model && html`<p class="about">${model.about}</p>`}
       <${View} key=${`${id}/${model?.id}`} model=${model} studio=${studio.value} /></main>`;
 }
 
