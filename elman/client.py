@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from elman.decode.sampling import Sampling
+from elman.sampling import Sampling
 from elman.errors import RunError, UserError
 
 try:
