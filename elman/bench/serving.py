@@ -107,7 +107,8 @@ class Report:
         """Everything, ready for JSON."""
         rows = [
             asdict(row.case)
-            | {"speeds": {who: asdict(s) for who, s in row.speeds.items()}, "ratio": row.ratio, "saving": row.saving}
+            | {"speeds": {who: asdict(speed) for who, speed in row.speeds.items()}}
+            | {"ratio": row.ratio, "saving": row.saving}
             for row in self.rows
         ]
         return {"machine": self.facts, "rows": rows, "bursts": [asdict(burst) for burst in self.bursts]}
