@@ -18,8 +18,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from elman.decode.sampling import Sampling
 from elman.errors import RunError, UserError
+from elman.sampling import Sampling
 
 try:
     import httpx

@@ -46,6 +46,7 @@ def naive_app(folder: Path) -> FastAPI:
     vocabulary = translator.sides.target.size
     course = CourseTranslator(Sizes(vocabulary, 256, 256), translator.network).eval()
     loop, tokenizer = LSTMLoop(language.network), language.tokenizer
+    step = torch.inference_mode()(loop.step)  # call by call: each may be on another thread of the pool
     app = FastAPI()
 
     @app.post("/v1/tag")
@@ -60,14 +61,13 @@ def naive_app(folder: Path) -> FastAPI:
     @app.post("/v1/completions")
     def completion(body: Prompt) -> StreamingResponse:
         def events() -> Iterator[str]:
-            with torch.inference_mode():
-                ids, state = loop.start(1)
-                for id in language.read_ids(body.prompt):
-                    logits, state = loop.step(torch.tensor([id]), state)
-                for _ in range(body.max_tokens):
-                    ids = loop.draw(logits)
-                    yield f"data: {json.dumps({'text': tokenizer.decode(ids.tolist())})}\n\n"
-                    logits, state = loop.step(ids, state)
+            _, state = loop.start(1)
+            for id in language.read_ids(body.prompt):
+                logits, state = step(torch.tensor([id]), state)
+            for _ in range(body.max_tokens):
+                ids = loop.draw(logits)
+                yield f"data: {json.dumps({'text': tokenizer.decode(ids.tolist())})}\n\n"
+                logits, state = step(ids, state)
             yield f'data: {{"completion_tokens":{body.max_tokens}}}\n\n'
 
         return StreamingResponse(events(), media_type="text/event-stream")

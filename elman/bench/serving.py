@@ -6,6 +6,7 @@ clients as are answered at their best.
 """
 
 import asyncio
+import os
 import random
 import re
 import socket
@@ -52,6 +53,8 @@ class Speed:
     """Seconds to the answer, or to the first token."""
     p99: float
     failed: int
+    processor: float
+    """Seconds of the server's processor time for one: on a machine that others use too, the figure to go by."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,11 @@ class Row:
     def ratio(self) -> float:
         """How many times more Elman answers in a second."""
         return self.speeds[ELMAN].per_second / self.speeds[NAIVE].per_second
+
+    @property
+    def saving(self) -> float:
+        """How many times less processor time Elman needs for one."""
+        return self.speeds[NAIVE].processor / self.speeds[ELMAN].processor
 
 
 @dataclass(frozen=True)
@@ -98,7 +106,9 @@ class Report:
     def record(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
         rows = [
-            asdict(row.case) | {"speeds": {who: asdict(s) for who, s in row.speeds.items()}, "ratio": row.ratio}
+            asdict(row.case)
+            | {"speeds": {who: asdict(speed) for who, speed in row.speeds.items()}}
+            | {"ratio": row.ratio, "saving": row.saving}
             for row in self.rows
         ]
         return {"machine": self.facts, "rows": rows, "bursts": [asdict(burst) for burst in self.bursts]}
@@ -114,29 +124,48 @@ def run(
     cases = [Case(work, clients) for work in works for clients in (CLIENTS[:2] if quick else CLIENTS)]
     with TemporaryDirectory(prefix="elman-serving-") as folder, machine.using_threads(threads):
         write_models(Path(folder))
-        with serving(Path(folder)) as (ports, pid):
-            rows = machine.all_rows(cases, lambda case: measure(case, ports, budget), follow)
-            bursts = [] if quick else [burst(work, ports[ELMAN], pid, budget) for work in works[:2]]
+        with serving(Path(folder)) as servers:
+            rows = machine.all_rows(cases, lambda case: measure(case, servers, budget), follow)
+            bursts = [] if quick else [burst(work, servers[ELMAN], budget) for work in works[:2]]
     return Report(machine.facts(), rows, bursts)
 
 
-def measure(case: Case, ports: dict[str, int], seconds: float) -> Row:
+@dataclass(frozen=True)
+class Server:
+    """One of the two: where it listens, and its process."""
+
+    port: int
+    pid: int
+
+    def processor(self) -> float:
+        """Seconds of processor time that its process has used; not a number where the system does not tell."""
+        stat = Path(f"/proc/{self.pid}/stat")
+        if not stat.exists():
+            return float("nan")
+        user, system = stat.read_text().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def measure(case: Case, servers: dict[str, Server], seconds: float) -> Row:
     """Ask both, one after the other."""
     speeds = {}
-    for who, port in ports.items():
-        target = target_of(case.work, who, port)
+    for who, server in servers.items():
+        target = target_of(case.work, who, server.port)
         measured(lambda target=target: closed(target, case.clients, seconds / 4))  # type: ignore[misc]
+        before = server.processor()
         found = measured(lambda target=target: closed(target, case.clients, seconds))  # type: ignore[misc]
+        used = server.processor() - before
         if not found.answered:
             raise RunError(f"{who} gave no answer to {case.clients} clients that asked it to {case.work}")
-        count = found.tokens / found.seconds if case.work == "stream" else found.per_second
-        speeds[who] = Speed(count, found.quantile(0.5), found.quantile(0.99), found.failed)
+        count = found.tokens if case.work == "stream" else len(found.answered)
+        times = (found.quantile(0.5), found.quantile(0.99))
+        speeds[who] = Speed(count / found.seconds, *times, found.failed, used / count)
     return Row(case, speeds)
 
 
-def burst(work: str, port: int, pid: int, seconds: float) -> Burst:
+def burst(work: str, server: Server, seconds: float) -> Burst:
     """Half of what the service can do, then ten times that, then what it did before."""
-    target = target_of(work, ELMAN, port)
+    target, pid = target_of(work, ELMAN, server.port), server.pid
     lone, best = (measured(lambda n=n: closed(target, n, seconds / 2)) for n in (1, 64))  # type: ignore[misc]
     half = measured(lambda: paced(target, best.per_second / 2, seconds))
     before, size = measured(lambda: closed(target, 16, seconds / 2)), memory(pid)
@@ -231,8 +260,8 @@ def write_language_model(folder: Path) -> None:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[tuple[dict[str, int], int]]:
-    """Both services at free ports, until the end; and the process of Elman's."""
+def serving(folder: Path) -> Iterator[dict[str, Server]]:
+    """Both servers at free ports, until the end."""
     models = [str(folder / name) for name in ("tag", "translate", "lm")]
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])
@@ -246,9 +275,8 @@ def serving(folder: Path) -> Iterator[tuple[dict[str, int], int]]:
         found = re.match(r"http://127\.0\.0\.1:(\d+) serves", line)
         if found is None:
             raise RunError("the service did not start: try `elman serve` by itself")
-        ports = {NAIVE: port, ELMAN: int(found[1])}
         asyncio.run(_wait(port))
-        yield ports, ours.pid
+        yield {NAIVE: Server(port, theirs.pid), ELMAN: Server(int(found[1]), ours.pid)}
     finally:
         for process in (ours, theirs):
             process.terminate()

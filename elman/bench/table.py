@@ -140,12 +140,14 @@ def show_prediction(report: prediction.Report, console: Console) -> None:
 
 def show_serving(report: serving.Report, console: Console) -> None:
     """A row for both services in each case, and how Elman's bears what is too much."""
-    headings = ["who", "work", "clients", "a second", "median ms", "p99 ms", "failed", "x"]
+    headings = ["who", "work", "clients", "a second", "median ms", "p99 ms", "failed", "x", "processor ms each", "x"]
     grid = Grid(headings, words=2)
     for row in report.rows:
         for who, speed in row.speeds.items():
+            ours = who == serving.ELMAN
             times = [f"{speed.median * 1e3:.1f}", f"{speed.p99 * 1e3:.1f}", str(speed.failed)]
-            ratio = f"{row.ratio:.1f}" if who == serving.ELMAN else ""
+            times += [f"{row.ratio:.1f}" if ours else "", f"{speed.processor * 1e3:.3f}"]
+            ratio = f"{row.saving:.1f}" if ours else ""
             grid.rows.append([who, row.case.work, str(row.case.clients), f"{speed.per_second:,.0f}", *times, ratio])
     title = "Serving: predictions a second, and tokens a second of streams, whose times are those to the first token"
     grid.show(console, f"{title}, {_where(report.facts)}")

@@ -30,7 +30,7 @@ def app(arguments: Mapping[str, Any]) -> Any:
     except ImportError:
         raise UserError("elman.serve.ray needs Ray: pip install 'elman[ray]'") from None
     folders, limits = checked(arguments)
-    replica = serve.deployment(serve.ingress(builder(folders, limits, arguments.get("api_key_file")))())
+    replica: Any = serve.deployment(serve.ingress(builder(folders, limits, arguments.get("api_key_file")))())
     return replica.options(
         name="elman",
         num_replicas=int(from_toml(arguments.get("replicas", "1"))),

@@ -89,7 +89,7 @@ class Served:
             time.sleep(0.2)
         else:
             raise UserError(f"{folder} does not stop changing: wait until it is written")
-        self.model._runtime()
+        self.compiled = _compiled(self.model)
         self.task: str = self.model.task
         self.loaded = int(time.time())
         self.card: dict[str, Any] | None = None
@@ -119,6 +119,14 @@ class Served:
         for one in (self._batcher, self._generator):
             if one is not None:
                 one.close()
+
+
+def _compiled(model: Any) -> bool:
+    """Make the compiled runtime of a model, so that no request waits for it; whether there is one."""
+    try:
+        return model._runtime() is not None
+    except NotImplementedError:  # one that answers without
+        return False
 
 
 class Shelf:

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import elman
@@ -15,6 +16,7 @@ from tests.serve.running import Running
 
 TEXTS = {"lm": ["the c", "a "], "classify": ["grimgrima", "ettiolae"], "tag": ["Kurt went", "to Ada."]}
 TEXTS["translate"] = ["gdced", "hchb"]
+VECTORS = np.array([[1, 0], [1, 0.1], [0, 1]], np.float32)
 
 
 def test_openais_own_client(service: Running, models: Path) -> None:
@@ -119,7 +121,7 @@ def test_numbers_over_time_and_words_with_vectors(tmp_path: Path) -> None:
     from elman.serve.service import Service
 
     rows = [{"x": float(i % 7)} for i in range(200)]
-    settings = {"model.hidden": 8, "model.layers": 1, "train.steps": 2, "data.horizon": 3, "data.window": 14}
+    settings = {"model.hidden": 8, "model.layers": 1, "train.steps": 2, "data.horizon": 3, "data.context": 14}
     forecaster = elman.fit("series", train=rows, out=tmp_path / "waves", settings=settings, verbose=False)
     vectors = elman.tasks.VectorModel.of(elman.text.vectors.WordVectors(["cat", "dog", "car"], VECTORS))
     vectors.save(tmp_path / "words")
@@ -128,7 +130,7 @@ def test_numbers_over_time_and_words_with_vectors(tmp_path: Path) -> None:
     numbers = [float(i % 7) for i in range(60)]
     assert read(http, "waves").predict(numbers).mean == pytest.approx(forecaster.predict(numbers).mean, rel=1e-5)
     table = http.post("/v1/predict", json={"model": "waves", "records": [{"x": one} for one in numbers]}).json()
-    assert table["results"][0]["mean"] == pytest.approx(forecaster.predict(numbers).mean.tolist())
+    assert np.array(table["results"][0]["mean"]) == pytest.approx(forecaster.predict(numbers).mean)
     near = read(http, "words").predict("cat", neighbours=1)
     assert [one.word for one in near] == ["dog"]
     service.close()
@@ -147,12 +149,3 @@ def read(http: Any, name: str) -> RemoteModel:
             return json.loads(response.text)
 
     return Inside().model(name)
-
-
-def _vectors() -> Any:
-    import numpy as np
-
-    return np.array([[1, 0], [1, 0.1], [0, 1]], np.float32)
-
-
-VECTORS = _vectors()

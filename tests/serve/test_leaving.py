@@ -64,8 +64,8 @@ def test_a_long_text_does_not_make_a_short_one_wait(service: Running) -> None:
 
 
 def test_sigterm_lets_streams_come_to_their_end(models: Path) -> None:
-    with Running(str(models / "lm"), "--max-tokens", "1000000") as running:
-        long = LONG | {"max_tokens": 20_000}
+    with Running(str(models / "lm"), "--max-tokens", "2000000000", "--max-seconds", "5") as running:
+        long = LONG | {"max_tokens": 2_000_000_000}
         with httpx.stream("POST", running.url + "/v1/completions", json=long, timeout=60) as response:
             pieces = events(response)
             written = [next(pieces)]
@@ -85,7 +85,8 @@ def test_an_end_that_takes_too_long_is_cut_short(models: Path) -> None:
         with httpx.stream(
             "POST", running.url + "/v1/completions", json=LONG | {"max_tokens": 2_000_000_000}, timeout=60
         ) as response:
-            next(events(response))
+            pieces = events(response)
+            next(pieces)
             start = time.monotonic()
             assert running.end() == 0
             assert time.monotonic() - start < 20

@@ -62,7 +62,7 @@ def card_of(service: Service, served: Served) -> dict[str, Any]:
         "about": model.about(),
         "parameters": model.parameters,
         "int8": model.int8 is not None,
-        "compiled": model._runtime() is not None,
+        "compiled": served.compiled,
         "fingerprint": served.fingerprint,
         "paths": [*PATHS.get(served.task, []), "/v1/predict", "/v1/explain"],
         "views": views_of(served),
