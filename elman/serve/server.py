@@ -14,6 +14,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from elman.errors import RunError, UserError
 from elman.serve.app import create_app
+from elman.serve.paths.about import prepare
 from elman.serve.reload import watch
 from elman.serve.service import Service
 
@@ -159,3 +160,4 @@ async def _load(service: Service, server: _Server, told: Callable[[], None]) -> 
         raise
     service.ready = True
     told()
+    await prepare(service)

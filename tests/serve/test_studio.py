@@ -35,7 +35,7 @@ class Studio:
     def open(self, place: str = "") -> Any:
         """Go to a place of the page and wait until it is drawn."""
         self.page.goto(f"{self.url}/{place}")
-        self.page.wait_for_selector("main")
+        self.page.wait_for_selector("main[id]", timeout=120_000)  # the first time, views are imported
         return self.page
 
     def address(self) -> dict[str, str]:

@@ -43,6 +43,12 @@ async def model(request: Request, name: str) -> Response:
     return answer({**card, "metrics": None if report is None else scrubbed(dict(report))})
 
 
+async def prepare(service: Service) -> None:
+    """Make what is said of the models before anyone asks: the first page is then there at once."""
+    for served in list(service.shelf.served.values()):
+        await _card(service, served)
+
+
 async def _card(service: Service, served: Served) -> dict[str, Any]:
     """What is said of a model; it takes long the first time, as all of its views are imported."""
     if served.card is None:

@@ -27,7 +27,7 @@ POLICY = (
 )
 HEADERS = {"Content-Security-Policy": POLICY, "Cross-Origin-Opener-Policy": "same-origin", "Cache-Control": "no-cache"}
 
-DRAWN = {"page.css": page_style, "page.js": page_script}
+DRAWN: dict[str, Callable[[], str]] = {"page.css": page_style, "page.js": page_script}
 """What pages of `elman explain` are made with: the Studio shows their panels."""
 
 

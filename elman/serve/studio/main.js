@@ -67,7 +67,8 @@ function current() {
 
 function App() {
   useEffect(() => { load(); }, []);
-  if (!studio.value) return html`<${Trouble} error=${trouble.value} />`;
+  if (!studio.value) return html`<header class="top"><span class="brand"><img src="icon.svg" alt="" width="24" height="24" /> Elman</span></header>
+    <main><h1 class="spoken">Elman Studio</h1>${trouble.value ? html`<${Trouble} error=${trouble.value} />` : html`<p class="quietly" role="status">opening …</p>`}</main>`;
   const {view: View, tasks, id} = current();
   const fitting = tasks ? models.value.filter((model) => tasks.includes(model.task)) : [];
   const model = fitting.find((one) => one.id === address.value.model) ?? fitting[0];
