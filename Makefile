@@ -4,6 +4,7 @@
 #   make format      Python and C++ in the house style
 #   make test-slow   the exhaustive checks
 #   make docs        the documentation site, into site/: runs the lessons, draws the gallery (make -j2 docs: two at a time)
+#   make soak        a service under a mix of requests for an hour: nothing may fail, nothing grow (SECONDS=300: five minutes)
 #   make sanitize    the kernels' tests on a build that watches every access to memory (GCC)
 #   make sanitize-threads  the engine's, encoder's and decoder's tests on a build that watches what threads share (GCC)
 PYTHON ?= python3
@@ -19,7 +20,7 @@ MADE := build/docs
 LESSONS := $(patsubst docs/lessons/%.py,$(MADE)/lessons/%.md,$(wildcard docs/lessons/*.py))
 SOURCES := $(shell find elman recipes -name '*.py' -o -name '*.toml')
 
-.PHONY: test demo docs test-slow sanitize sanitize-threads lint format clean
+.PHONY: test demo docs test-slow soak sanitize sanitize-threads lint format clean
 .DEFAULT_GOAL := test
 
 $(INSTALLED): pyproject.toml constraints.txt
@@ -43,6 +44,10 @@ test: lint
 
 test-slow: $(INSTALLED)
 	$(BIN)/python -m pytest -m slow
+
+SECONDS ?= 3600
+soak: $(INSTALLED)
+	$(BIN)/python benchmarks/soak.py $(SECONDS)
 
 # Beside the installed kernels, not in their place. Python itself is not built with the sanitizers, so they come first.
 sanitize: $(INSTALLED)

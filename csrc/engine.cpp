@@ -199,31 +199,36 @@ void Stream::begin() {
 // A row's numbers, layer by layer: copy(where they stand here, where they stand outside, how many, how many with the
 // padding).
 template <class Numbers, class Copy>
-void Stream::rows_of_states(Numbers* states, Index apart, Copy copy) const {
-    for (int row = 0; row < work_.rows; ++row) {
-        Numbers* each = states + row * (apart ? apart : engine_.state_size());
-        for (int depth = 0; depth < engine_.network().layers; ++depth) {
-            copy(h(depth, row), each, engine_.output(), engine_.network().output);
-            each += engine_.output();
-            if (!work_.c) continue;
-            copy(c(depth, row), each, engine_.hidden(), engine_.network().hidden);
-            each += engine_.hidden();
-        }
+void Stream::row_of_states(int row, Numbers* state, Copy copy) const {
+    for (int depth = 0; depth < engine_.network().layers; ++depth) {
+        copy(h(depth, row), state, engine_.output(), engine_.network().output);
+        state += engine_.output();
+        if (!work_.c) continue;
+        copy(c(depth, row), state, engine_.hidden(), engine_.network().hidden);
+        state += engine_.hidden();
     }
 }
 
-void Stream::load(const float* states, Index apart) {
-    rows_of_states(states, apart, [](float* here, const float* outside, int count, int padded) {
+void Stream::load_row(int row, const float* state) {
+    row_of_states(row, state, [](float* here, const float* outside, int count, int padded) {
         std::memcpy(here, outside, static_cast<std::size_t>(count) * sizeof(float));
         // What is not finite spreads to the padding, and would stay there for the next row that is read in this memory.
         std::memset(here + count, 0, static_cast<std::size_t>(padded - count) * sizeof(float));
     });
 }
 
-void Stream::save(float* states, Index apart) const {
-    rows_of_states(states, apart, [](const float* here, float* outside, int count, int) {
+void Stream::save_row(int row, float* state) const {
+    row_of_states(row, state, [](const float* here, float* outside, int count, int) {
         std::memcpy(outside, here, static_cast<std::size_t>(count) * sizeof(float));
     });
+}
+
+void Stream::load(const float* states, Index apart) {
+    for (int row = 0; row < work_.rows; ++row) load_row(row, states + row * (apart ? apart : engine_.state_size()));
+}
+
+void Stream::save(float* states, Index apart) const {
+    for (int row = 0; row < work_.rows; ++row) save_row(row, states + row * (apart ? apart : engine_.state_size()));
 }
 
 void Stream::gather(const std::vector<int>& rows) {

@@ -94,6 +94,8 @@ class Stream {
     void begin();                                     // every row at the initial state
     void load(const float* states, Index apart = 0);  // B x state_size, or rows so far apart
     void save(float* states, Index apart = 0) const;
+    void load_row(int row, const float* state);
+    void save_row(int row, float* state) const;
     void gather(
         const std::vector<int>& rows);  // go on with these rows: a later or equal one in each place, or the first
     void set_rows(int rows) { work_.rows = rows; }
@@ -127,7 +129,7 @@ class Stream {
   private:
     float* c(int depth, int row) const;
     template <class Numbers, class Copy>
-    void rows_of_states(Numbers* states, Index apart, Copy copy) const;
+    void row_of_states(int row, Numbers* state, Copy copy) const;
 
     const Engine& engine_;
     StreamWork work_{};

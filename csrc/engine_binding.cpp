@@ -1,11 +1,12 @@
-// The streaming runtime as Python sees it: elman._kernels.Engine and Generation. Everything is checked here or in the
-// two constructors, so that no array, however damaged, can make the kernels read what is not theirs.
+// The streaming runtime as Python sees it: elman._kernels.Engine, Generation and ContinuousBatch. Everything is checked
+// here or in the constructors, so that no array, however damaged, can make the kernels read what is not theirs.
 #include <nanobind/stl/shared_ptr.h>
 
 #include <cstring>
 #include <limits>
 
 #include "bindings.hpp"
+#include "continuous.hpp"
 #include "generation.hpp"
 #include "network_arguments.hpp"
 
@@ -92,19 +93,24 @@ nb::tuple score(const Engine& engine, const Ids& inputs, const Ids& targets, con
                           to_python(std::move(states), {begin.shape(0), begin.shape(1)}));
 }
 
+Sampling checked_sampling(double temperature, Index top_k, double top_p, double repetition_penalty,
+                          std::uint64_t seed) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    if (!(temperature >= 0 && temperature < infinity && top_k >= 0 && top_p > 0 && top_p <= 1 &&
+          repetition_penalty > 0 && repetition_penalty < infinity))
+        refuse("a setting of the sampling is out of its range");
+    return {temperature, top_k, top_p, repetition_penalty, seed};
+}
+
 std::shared_ptr<Generation> generate(std::shared_ptr<Engine> engine, std::vector<std::vector<int>> prompts,
                                      Index length, double temperature, Index top_k, double top_p,
                                      double repetition_penalty, std::uint64_t seed, std::vector<int> stop_ids,
                                      std::vector<int> suppressed, std::uint64_t first_stream, int label, int threads) {
-    constexpr double infinity = std::numeric_limits<double>::infinity();
     if (!engine) refuse("there is no engine");
-    if (!(temperature >= 0 && temperature < infinity && top_k >= 0 && top_p > 0 && top_p <= 1 &&
-          repetition_penalty > 0 && repetition_penalty < infinity))
-        refuse("a setting of the sampling is out of its range");
     checked_threads(threads);
     GenerationRequest request{std::move(prompts),
                               length,
-                              {temperature, top_k, top_p, repetition_penalty, seed},
+                              checked_sampling(temperature, top_k, top_p, repetition_penalty, seed),
                               std::move(stop_ids),
                               std::move(suppressed),
                               first_stream,
@@ -122,6 +128,42 @@ nb::ndarray<nb::numpy, int> advance(Generation& generation, int steps) {
     }
     const auto rows = static_cast<std::size_t>(generation.rows()), count = written.size() / rows;
     return to_python(std::move(written), {count, rows});
+}
+
+// --- Texts that come and go -----------------------------------------------------------------------------------------
+
+std::shared_ptr<ContinuousBatch> continuous_batch(std::shared_ptr<Engine> engine, int threads) {
+    if (!engine) refuse("there is no engine");
+    checked_threads(threads);
+    return std::make_shared<ContinuousBatch>(std::move(engine), threads);
+}
+
+long add(ContinuousBatch& batch, std::vector<int> prompt, int samples, Index length, double temperature, Index top_k,
+         double top_p, double repetition_penalty, std::uint64_t seed, std::vector<int> stop_ids,
+         std::vector<int> suppressed, std::uint64_t first_stream, int label, int alternatives) {
+    if (samples > kMostRows) refuse("there should be " + std::to_string(kMostRows) + " samples at most");
+    if (alternatives < -1 || alternatives > 1024) refuse("alternatives should be 0 to 1024, or -1");
+    return batch.add({std::move(prompt), samples, length,
+                      checked_sampling(temperature, top_k, top_p, repetition_penalty, seed), std::move(stop_ids),
+                      std::move(suppressed), first_stream, label, alternatives});
+}
+
+template <class T>
+nb::ndarray<nb::numpy, T> in_a_row(std::vector<T>& numbers) {
+    const std::size_t count = numbers.size();
+    return to_python(std::move(numbers), {count});
+}
+
+nb::tuple advance_batch(ContinuousBatch& batch, int steps) {
+    if (steps < 1 || steps > 1 << 12) refuse("steps should be 1 to 4096");
+    NewIds made;
+    {
+        nb::gil_scoped_release unlocked;
+        made = batch.advance(steps);
+    }
+    return nb::make_tuple(in_a_row(made.texts), in_a_row(made.ids), in_a_row(made.ends), in_a_row(made.log_prob),
+                          in_a_row(made.rank), in_a_row(made.entropy), in_a_row(made.counts), in_a_row(made.other_ids),
+                          in_a_row(made.other_log_probs));
 }
 
 }  // namespace
@@ -144,6 +186,15 @@ void bind_engine(nb::module_& m) {
           nb::arg("top_k"), nb::arg("top_p"), nb::arg("repetition_penalty"), nb::arg("seed"), nb::arg("stop_ids"),
           nb::arg("suppressed"), nb::arg("first_stream"), nb::arg("label"), nb::arg("threads"),
           "Begin to continue prompts.");
+    nb::class_<ContinuousBatch>(m, "ContinuousBatch", "Texts that come and go while they are written; elman.runtime.")
+        .def("add", add, nb::arg("prompt"), nb::arg("samples"), nb::arg("length"), nb::arg("temperature"),
+             nb::arg("top_k"), nb::arg("top_p"), nb::arg("repetition_penalty"), nb::arg("seed"), nb::arg("stop_ids"),
+             nb::arg("suppressed"), nb::arg("first_stream"), nb::arg("label"), nb::arg("alternatives"))
+        .def("remove", &ContinuousBatch::remove, nb::arg("text"))
+        .def("advance", advance_batch, nb::arg("steps"))
+        .def("interrupt", &ContinuousBatch::interrupt)
+        .def_prop_ro("rows", &ContinuousBatch::rows);
+    m.def("continuous_batch", continuous_batch, nb::arg("engine"), nb::arg("threads"), "A batch without texts yet.");
 }
 
 }  // namespace elman

@@ -60,8 +60,11 @@ Generation::Generation(std::shared_ptr<const Engine> engine, GenerationRequest r
       last_(static_cast<std::size_t>(rows())),
       chosen_(static_cast<std::size_t>(rows())),
       finished_(static_cast<std::size_t>(rows())) {
-    for (int i = 0; i < threads_; ++i)
-        samplers_.emplace_back(engine_->kernels(), request_.sampling, request_.suppressed, engine_->vocabulary());
+    for (int i = 0; i < threads_; ++i) {
+        Sampler& sampler = samplers_.emplace_back(engine_->kernels(), engine_->vocabulary());
+        sampler.make_room(request_.sampling);
+        sampler.use(request_.sampling, request_.suppressed);
+    }
     for (const int id : request_.stop_ids) stops_[static_cast<std::size_t>(id)] = 1;
     for (int row = 0; row < rows(); ++row) active_.push_back(row);
     if (request_.sampling.repetition_penalty != 1)

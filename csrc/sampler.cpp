@@ -26,25 +26,30 @@ double uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t step) {
     return static_cast<double>(splitmix64(splitmix64(splitmix64(seed, 0), stream), step) >> 11) * 0x1p-53;
 }
 
-Sampler::Sampler(const Kernels& kernels, const Sampling& sampling, const std::vector<int>& suppressed, int vocabulary)
+Sampler::Sampler(const Kernels& kernels, int vocabulary)
     : kernels_(kernels),
-      sampling_(sampling),
-      suppressed_(suppressed),
       vocabulary_(vocabulary),
       padded_(padded(vocabulary, kernels.lanes)),
       z_(static_cast<std::size_t>(padded_)),
-      w_(static_cast<std::size_t>(padded_)) {
-    if (sampling_.top_k >= vocabulary) sampling_.top_k = 0;
-    if (sampling_.top_k) best_.reserve(static_cast<std::size_t>(vocabulary));  // nothing is allocated while choosing
-    if (sampling_.top_p < 1) border_.resize(static_cast<std::size_t>(vocabulary));
+      w_(static_cast<std::size_t>(padded_)) {}
+
+void Sampler::make_room(const Sampling& sampling) {
+    if (sampling.top_k) best_.reserve(static_cast<std::size_t>(vocabulary_));
+    if (sampling.top_p < 1) border_.resize(static_cast<std::size_t>(vocabulary_));
+}
+
+void Sampler::use(const Sampling& sampling, const std::vector<int>& suppressed) {
+    sampling_ = sampling;
+    if (sampling_.top_k >= vocabulary_) sampling_.top_k = 0;
+    suppressed_ = &suppressed;
 }
 
 int Sampler::choose(const float* logits, const Seen* seen, std::uint64_t stream, std::uint64_t step) {
     double top = kernels_.to_double(logits, padded_, z_.data());
     if (!(top < kInfinity)) return kNotFinite;
     if (seen) penalise(logits, *seen);
-    for (const int id : suppressed_) z_[static_cast<std::size_t>(id)] = -kInfinity;
-    if (seen || !suppressed_.empty()) top = *std::max_element(z_.begin(), z_.begin() + vocabulary_);
+    for (const int id : *suppressed_) z_[static_cast<std::size_t>(id)] = -kInfinity;
+    if (seen || !suppressed_->empty()) top = *std::max_element(z_.begin(), z_.begin() + vocabulary_);
     if (top == -kInfinity) return kNothingLeft;
     if (!(top < kInfinity)) return kNotFinite;
     if (sampling_.temperature == 0)

@@ -45,7 +45,12 @@ class Sampler {
   public:
     static constexpr int kNothingLeft = -1, kNotFinite = -2;
 
-    Sampler(const Kernels& kernels, const Sampling& sampling, const std::vector<int>& suppressed, int vocabulary);
+    Sampler(const Kernels& kernels, int vocabulary);
+
+    void make_room(const Sampling& sampling);  // so that choosing with these settings allocates nothing
+
+    // The settings of the calls that follow, for which there is room; `suppressed` must stay where it is.
+    void use(const Sampling& sampling, const std::vector<int>& suppressed);
 
     // The id after `logits` (padded to whole registers with -inf), or one of the two failures above. `seen` may be
     // null.
@@ -60,7 +65,7 @@ class Sampler {
 
     const Kernels& kernels_;
     Sampling sampling_;
-    const std::vector<int>& suppressed_;
+    const std::vector<int>* suppressed_ = nullptr;
     int vocabulary_;
     Index padded_;
     std::vector<double> z_, w_;  // what the ids' weights are the exponential of; the weights, then their running sum

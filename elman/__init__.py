@@ -14,7 +14,7 @@ __all__ = ["__version__", "compare", "evaluate", "fit", "load", "load_vectors", 
 _FOUND_IN = {"compare": "elman.tasks.compare", "evaluate": "elman.tasks", "fit": "elman.tasks", "load": "elman.tasks"}
 _FOUND_IN |= {"load_vectors": "elman.tasks.embed", "pack": "elman.ragged", "pad": "elman.ragged"}
 _ROOMS = {"baselines", "batches", "corpora", "decode", "draw", "inspect", "lab", "metrics", "nn", "records", "runtime"}
-_ROOMS |= {"sklearn", "tasks", "text", "train"}
+_ROOMS |= {"client", "sklearn", "tasks", "text", "train"}
 
 if TYPE_CHECKING:
     from elman.ragged import pack, pad

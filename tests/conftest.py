@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser import browser  # noqa: F401
+
 ROOT = Path(__file__).resolve().parents[1]
 
 collect_ignore = ["built_kernels.py"]  # a plugin, no tests

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from elman.bench import adapting, decoding, layers, prediction, streaming, trees, vectors
+from elman.bench import adapting, decoding, layers, prediction, serving, streaming, trees, vectors
 from elman.train.progress import PLAIN_SECONDS
 
 PEAK = "\nThe peak, a large product of PyTorch's: {:.0f} GFLOP/s."
@@ -136,6 +136,35 @@ def show_prediction(report: prediction.Report, console: Console) -> None:
     title = f"Prediction: one sentence of {prediction.LENGTH} words, and many together"
     grid.show(console, f"{title}, {_where(report.facts)}")
     _say(console, *report.skipped)
+
+
+def show_serving(report: serving.Report, console: Console) -> None:
+    """A row for both services in each case, and how Elman's bears what is too much."""
+    headings = ["who", "work", "clients", "a second", "median ms", "p99 ms", "failed", "x", "processor ms each", "x"]
+    grid = Grid(headings, words=2)
+    for row in report.rows:
+        for who, speed in row.speeds.items():
+            ours = who == serving.ELMAN
+            times = [f"{speed.median * 1e3:.1f}", f"{speed.p99 * 1e3:.1f}", str(speed.failed)]
+            times += [f"{row.ratio:.1f}" if ours else "", f"{speed.processor * 1e3:.3f}"]
+            ratio = f"{row.saving:.1f}" if ours else ""
+            grid.rows.append([who, row.case.work, str(row.case.clients), f"{speed.per_second:,.0f}", *times, ratio])
+    title = "Serving: predictions a second, and tokens a second of streams, whose times are those to the first token"
+    grid.show(console, f"{title}, {_where(report.facts)}")
+    if not report.bursts:
+        return
+    bursts = Grid(["work", "lone ms", "p99 at half load", "answered", "p99 ms", "refused", "p99 ms", "failed"])
+    bursts.headings += ["a second before", "after", "memory x"]
+    for one in report.bursts:
+        bursts.rows.append(
+            [
+                *(one.work, f"{one.lone * 1e3:.1f}", f"{one.half_p99 * 1e3:.1f}"),
+                *(f"{one.answered:,}", f"{one.answered_p99 * 1e3:.0f}", f"{one.refused:,}"),
+                *(f"{one.refused_p99 * 1e3:.0f}", str(one.failed)),
+                *(f"{one.before:,.0f}", f"{one.after:,.0f}", f"{one.memory:.3f}"),
+            ]
+        )
+    bursts.show(console, f"Elman's at half load, and at {serving.TIMES} times what it can do")
 
 
 def show_decoding(report: decoding.Report, console: Console) -> None:

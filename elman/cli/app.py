@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from elman import __version__
 
 COMMANDS = ["train", "evaluate", "predict", "rerank", "generate", "explain", "states", "lab"]
-COMMANDS += ["compare", "export", "data", "bench", "doctor", "demo"]
+COMMANDS += ["serve", "compare", "export", "data", "bench", "doctor", "demo"]
 LOOK: dict[str, Any] = {"pretty_exceptions_enable": False, "rich_markup_mode": "rich"}
 
 

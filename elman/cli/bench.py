@@ -51,6 +51,7 @@ OTHERS = {
     "prediction": "Taggers and a classifier, one sentence at a time and many together, against PyTorch and flair.",
     "adapting": "Language models that score text with a cache and with dynamic evaluation, against static ones.",
     "trees": "Networks over trees that learn, against a function in PyTorch that calls itself.",
+    "serving": "The service under load, against FastAPI with PyTorch models in a pool of threads.",
     "decoding": "Translators that write and learn, against JoeyNMT and a course's loop in PyTorch.",
 }
 for name, about in OTHERS.items():

@@ -1,15 +1,15 @@
 "use strict";
 // Shows the tip of a part that is pointed at or has the focus. In each text, map, chart or tree one part can be reached
-// with Tab; arrow keys, Home and End go on from there, Escape hides the tip.
-(() => {
-  const {strings, panels} = JSON.parse(document.getElementById("tips").textContent);
-  const tip = document.getElementById("tip");
+// with Tab; arrow keys, Home and End go on from there, Escape hides the tip. `root` is what was drawn, `tips` what there is
+// to say of its parts, `tip` the element that shows it; listeners go with `signal`.
+function watchPanels(root, tips, tip, signal) {
+  const {strings, panels} = tips;
   const PARTS = {tokens: ":scope > span", map: "td:not(.corner)", lines: ".stop", points: ".point", tree: ".node"};
   const SHARE = /^(0\.\d+|1\.0+|\d\d?(\.\d+)? ?%|100(\.0+)? ?%)$/;
   let dismissed = false;
   let current = null;  // what the tip is about: a probe and its part
 
-  const probes = [...document.querySelectorAll("[data-kind]")].map((element) => {
+  const probes = [...root.querySelectorAll("[data-kind]")].map((element) => {
     const kind = element.dataset.kind;
     const parts = [...element.querySelectorAll(PARTS[kind])];
     return {element, kind, parts, places: new Map(parts.map((part, place) => [part, place])), tips: panels[element.dataset.tips]};
@@ -153,8 +153,10 @@
     if (event.key !== "Escape") return;
     dismissed = true;
     tip.hidden = true;
-  });
-  document.addEventListener("scroll", (event) => { if (event.target !== tip && !tip.hidden) show(...current); }, true);
+  }, {signal});
+  document.addEventListener("scroll", (event) => {
+    if (current && event.target !== tip && !tip.hidden) show(...current);
+  }, {capture: true, signal});
 
   // What goes on to the right fades there, and a line below says so.
   function sideways(box) {
@@ -175,7 +177,7 @@
 
   // What is larger than its place is scrolled by keys as well, and so can have the focus, unless a part of it can.
   function scrolled() {
-    for (const box of document.querySelectorAll(".scroll")) {
+    for (const box of root.querySelectorAll(".scroll")) {
       sideways(box);
       const larger = box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
       if (!larger || box.querySelector("[tabindex]")) continue;
@@ -185,6 +187,12 @@
     }
   }
   scrolled();
-  addEventListener("resize", scrolled);
-  document.addEventListener("toggle", scrolled, true);
-})();
+  addEventListener("resize", scrolled, {signal});
+  document.addEventListener("toggle", scrolled, {capture: true, signal});
+}
+
+// A page of its own has its tips beside it; the Studio calls `watchPanels` for each drawing that it puts in.
+if (document.getElementById("tips")) {
+  const tips = JSON.parse(document.getElementById("tips").textContent);
+  watchPanels(document, tips, document.getElementById("tip"));
+}

@@ -35,9 +35,8 @@ def page_html(page: Page) -> str:
     >>> page_html(Page("ranks", "a model", [Column("a text", [Note("so", "1 < 2")])])).count("1 &lt; 2")
     1
     """
-    tips = Tips()
-    columns = "\n".join(_column(column, number, tips) for number, column in enumerate(page.columns))
-    style, script = page_style(), _resource("page.js")
+    columns, tips = page_body(page)
+    style, script = page_style(), page_script()
     kinds = {panel.kind for column in page.columns for panel in column.panels}
     images = "img-src data:; " if "imagemap" in kinds else ""
     policy = (
@@ -72,6 +71,12 @@ def page_html(page: Page) -> str:
 """
 
 
+def page_body(page: Page) -> tuple[str, Tips]:
+    """What stands in the page as markup, and the tips of its parts: for a page that has style sheet and script already."""
+    tips = Tips()
+    return "\n".join(_column(column, number, tips) for number, column in enumerate(page.columns)), tips
+
+
 HINT = """<p class="hint">Point at a coloured part, or go there with <kbd>Tab</kbd> and the arrow keys, \
 to see more of it; <kbd>Esc</kbd> hides that again.</p>"""
 
@@ -89,6 +94,11 @@ def page_style() -> str:
     """The style sheet, with the classes of the colours for light and dark pages and for paper."""
     dark = f"@media screen and (prefers-color-scheme: dark) {{\n{_colour_rules(DARK)}}}\n"
     return _resource("page.css") + _colour_rules(LIGHT) + dark
+
+
+def page_script() -> str:
+    """The script that shows tips."""
+    return _resource("page.js")
 
 
 def _colour_rules(palette: Palette) -> str:

@@ -42,6 +42,8 @@ class TreeNode:
     """Among those of its step, from 1."""
     fate: str
     """kept, pruned, finished or cut off (at the limit of length)."""
+    text: str
+    """All that it has written: as a prefix it lets a search go on from here."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,10 @@ def search_tree(model: Translator, text: str, **options: Any) -> SearchedTree:
         for place, node in enumerate(sorted(some, key=lambda one: -one.score), start=1)
     }
     words, end = model.sides.target.tokens, model.end
+    written: dict[int, list[int]] = {}
+    for node in nodes:  # parents come first
+        before = [] if node.parent is None else written[node.parent]
+        written[node.id] = before if node.parent is None or node.token == end else [*before, node.token]
     shown = [
         TreeNode(
             node.id,
@@ -78,19 +84,18 @@ def search_tree(model: Translator, text: str, **options: Any) -> SearchedTree:
             node.score,
             ranks[node.id],
             FATES[node.fate],
+            model.sides.write(written[node.id]),
         )
         for node in nodes
     ]
     best = max((node for node in nodes if node.fate in ("finished", "cut")), key=lambda node: node.score)
-    path, ids = [best.id], [best.token] if best.fate == "cut" else []
-    by_id = {node.id: node for node in nodes}
-    above = best.parent
+    parents = {node.id: node.parent for node in nodes}
+    path: list[int] = []
+    above: int | None = best.id
     while above is not None:
         path.append(above)
-        if by_id[above].parent is not None:
-            ids.append(by_id[above].token)
-        above = by_id[above].parent
-    return SearchedTree(model.sides.write(ids[::-1]), shown, path[::-1])
+        above = parents[above]
+    return SearchedTree(model.sides.write(written[best.id]), shown, path[::-1])
 
 
 class TreeView(View[SearchedTree]):

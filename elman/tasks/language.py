@@ -430,13 +430,10 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
         stop = [stop] if isinstance(stop, str) else list(stop)
         backward = self.settings.direction == "backward"
         stops = [StopStrings(s[::-1] if backward else s for s in stop) for _ in range(samples)]
-        eos = self.tokenizer.eos_id
-        ends = self.reading.ends_text and self.tokenizer.counts[eos] > 0
-        suppress = self.tokenizer.unwritten | {self.tokenizer.unk_id} | (set() if self.tokenizer.counts[eos] else {eos})
-        start = self._prompt_ids(prompt)
+        start, (ends, suppress) = self._prompt_ids(prompt), self.ending_ids()
         options: dict[str, Any] = {
             "length": length,
-            "stop_ids": {eos} if ends else (),
+            "stop_ids": ends,
             "suppress": suppress,
             "stop_when": lambda row: stops[row].stopped,
         }
@@ -475,9 +472,18 @@ class LanguageModel(Model[LanguageConfig, Tokenizer, "LanguageNetwork", list[Eng
                 written[row].append(token)
                 stops[row].push(self.tokenizer.decode([token])[::-1])
         for row, ids in enumerate(written):
-            text = self.tokenizer.decode(ids[::-1])
-            cut = max((text.rfind(s) + len(s) for s in stop if s in text), default=0)
-            yield row, text[cut:]
+            yield row, self.backward_text(ids, stop)
+
+    def backward_text(self, ids: Sequence[int], stop: Sequence[str]) -> str:
+        """The text of ids that were written from its end, behind the last of the `stop` texts."""
+        text = self.tokenizer.decode(ids[::-1])
+        return text[max((text.rfind(s) + len(s) for s in stop if s in text), default=0) :]
+
+    def ending_ids(self) -> tuple[set[int], set[int]]:
+        """The ids that end a text that is written, and those that are never written."""
+        eos, known = self.tokenizer.eos_id, bool(self.tokenizer.counts[self.tokenizer.eos_id])
+        never = self.tokenizer.unwritten | {self.tokenizer.unk_id} | (set() if known else {eos})
+        return {eos} if self.reading.ends_text and known else set(), never
 
     def stepper(self, label: str | None = None) -> StepModel[Any]:
         """The model as something that reads one id at a time: what `elman.decode` searches."""

@@ -1,7 +1,6 @@
 """The documentation site: what it is made of, and, where `make docs` has built it, every page in a browser."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,19 +69,10 @@ def test_what_was_measured_becomes_a_table(monkeypatch: pytest.MonkeyPatch) -> N
 # In a browser
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from tests.draw.test_browser import ARGUMENTS, BROWSERS, playwright, shutil
-
-    if not (SITE / "index.html").exists():
+@pytest.fixture(autouse=True)
+def _built(request: pytest.FixtureRequest) -> None:
+    if "browser" in request.fixturenames and not (SITE / "index.html").exists():
         pytest.skip("the site is not built: make docs")
-    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    if found is None:
-        pytest.skip("no chromium is installed: apt-get install chromium")
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=found, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 class Opened:

@@ -1,6 +1,5 @@
 """Pages in a real browser: what is shown when a part is pointed at or reached by keys, in light and dark."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,32 +8,8 @@ import pytest
 
 from elman.draw.page import page_frame, page_html
 from elman.draw.panels import Column, HeatMap, Page, Token, Tokens
+from tests.browser import barriers
 from tests.draw.pages import ODD, every_panel, long_text, odd_page
-
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    if found is None:
-        pytest.skip("no chromium is installed: apt-get install chromium")
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=found, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 class Opened:
@@ -80,12 +55,10 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Any]:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1500])
 def test_every_panel_is_shown_without_an_error_or_a_barrier(opened: Any, scheme: str, width: int) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
     page = opened(every_panel(), color_scheme=scheme, viewport={"width": width, "height": 900}).page
     for folded in page.locator("summary").all():
         folded.click()
-    found = axe.Axe().run(page).response["violations"]
-    assert [(issue["id"], [node["html"] for node in issue["nodes"]][:3]) for issue in found] == []
+    assert barriers(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert ground == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(18, 21, 25)")

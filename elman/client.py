@@ -1,0 +1,353 @@
+"""A client of `elman serve` whose models look like local ones.
+
+client = elman.client.Client("http://127.0.0.1:8000")
+client.model("tagger").predict("Ask Ada Lovelace.")           # a Tagging, as elman.load(folder).predict gives it
+client.model("poet").generate("ROMEO:", length=100)
+for row, piece in client.model("poet").stream("ROMEO:"): ...
+
+async with elman.client.AsyncClient("http://127.0.0.1:8000") as client:
+    model = await client.model("tagger")
+    await model.predict(["one text", "another"])
+"""
+
+import json
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from dataclasses import asdict
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from elman.errors import RunError, UserError
+from elman.sampling import Sampling
+
+try:
+    import httpx
+except ImportError:  # told when a client is made
+    httpx = None  # type: ignore[assignment]
+
+SECONDS = 120.0
+"""How long an answer is waited for."""
+
+
+class Call(NamedTuple):
+    """A request to the service, and how many texts it is for: None for one that was not in a list."""
+
+    path: str
+    body: dict[str, Any]
+    single: bool = False
+
+
+# From what a local model is asked to requests
+
+
+def prediction(name: str, task: str, given: Any, options: Mapping[str, Any]) -> Call:
+    """The request for what `predict` of a local model is called with.
+
+    >>> prediction("mine", "classify", "a fine film", {})
+    Call(path='/v1/classify', body={'model': 'mine', 'input': 'a fine film'}, single=True)
+    """
+    body: dict[str, Any] = {"model": name}
+    if task == "tag" and (tokens := options.get("tokens")) is not None:
+        sentences = [one if isinstance(one, str) else list(one) for one in tokens]
+        return Call("/v1/tag", body | {"tokens": sentences}, bool(sentences) and isinstance(sentences[0], str))
+    if task == "series":
+        return Call("/v1/predict", body | {"records": np.asarray(given, np.float64).tolist()}, True)
+    single = isinstance(given, str)
+    texts = given if single else _texts(given)
+    paths = {"classify": "/v1/classify", "tag": "/v1/tag", "translate": "/v1/translate", "lm": "/v1/next"}
+    if task in paths:
+        return Call(paths[task], body | {"input": texts} | dict(options), single)
+    return Call("/v1/predict", body | {"records": [texts] if single else texts, "options": dict(options)}, single)
+
+
+def _texts(given: Any) -> list[Any]:
+    if isinstance(given, Mapping) or not isinstance(given, Iterable):
+        raise UserError(f"a {type(given).__name__} is no text and no list of texts: give such")
+    return list(given)
+
+
+def completion(
+    name: str,
+    prompt: str,
+    *,
+    label: str | None = None,
+    length: int = 200,
+    samples: int = 1,
+    sampling: Sampling | None = None,
+    stop: str | Iterable[str] = (),
+    stream: bool = False,
+) -> Call:
+    """The request for what `generate` and `stream` of a local language model are called with."""
+    body = {"model": name, "prompt": prompt, "max_tokens": length, "n": samples, "stream": stream}
+    stops = [stop] if isinstance(stop, str) else list(stop)
+    return Call("/v1/completions", body | asdict(sampling or Sampling()) | {"stop": stops or None, "label": label})
+
+
+# From answers to what a local model gives
+
+
+def predictions(task: str, call: Call, answer: Mapping[str, Any]) -> Any:
+    """What `predict` of a local model gives, from the answer to a call."""
+    found = [_read(task, one) for one in answer["results"]]
+    return found[0] if call.single else found
+
+
+def _read(task: str, one: dict[str, Any]) -> Any:
+    if task == "classify":
+        from elman.tasks.classify import Prediction
+
+        return Prediction(tuple(one["labels"]), one["probabilities"])
+    if task == "tag":
+        return _tagging(one)
+    if task == "translate":
+        return _translation(one)
+    if task == "lm":
+        from elman.tasks.next_tokens import NextToken
+
+        return [NextToken(each["token"], each["probability"]) for each in one["next"]]
+    if task == "series":
+        from elman.runtime.forecaster import Forecast
+
+        quantiles = {float(share): np.array(values) for share, values in one["quantiles"].items()}
+        return Forecast(one["series"], np.array(one["mean"]), quantiles)
+    if task == "embed":
+        from elman.text.vectors import Neighbour
+
+        return [Neighbour(each["word"], each["score"]) for each in one["nearest"]]
+    return one
+
+
+def _tagging(one: dict[str, Any]) -> Any:
+    from elman.text.spans import Span
+    from elman.text.tagging import Tagging
+
+    offsets = tuple((start, end) for start, end in one["offsets"])
+    starts, ends = ({place[side]: number for number, place in enumerate(offsets)} for side in (0, 1))
+    spans = [Span(starts[span["start"]], ends[span["end"]] + 1, span["type"]) for span in one["spans"]]
+    return Tagging(one["text"], tuple(one["tokens"]), offsets).tagged(one["tags"], spans)
+
+
+def _translation(one: dict[str, Any]) -> Any:
+    from elman.tasks.translation import Alternative, Translation
+
+    n_best = [
+        Alternative(each["translation"], each["score"], each["log_prob"], [], each["finished"])
+        for each in one["n_best"]
+    ]
+    weights = None
+    if "weights" in one:
+        size = (len(one["target_tokens"]), len(one["source_tokens"]))
+        weights = np.array(one["weights"], np.float32).reshape(size)
+    return Translation(one["text"], n_best, one["source_tokens"], one["target_tokens"], weights, one.get("parts", 1))
+
+
+def scores(answer: Mapping[str, Any]) -> Any:
+    """What `score` of a local language model gives."""
+    from elman.tasks.language import TokenScore
+
+    return [TokenScore(each["token"], each["log_prob"]) for each in answer["results"][0]["tokens"]]
+
+
+def texts_of(answer: Mapping[str, Any]) -> list[str]:
+    """What `generate` of a local language model gives."""
+    return [choice["text"] for choice in sorted(answer["choices"], key=lambda choice: int(choice["index"]))]
+
+
+def pieces(line: str) -> Iterator[tuple[int, str]]:
+    """What `stream` of a local language model gives, from a line of an event stream."""
+    if not line.startswith("data: ") or line == "data: [DONE]":
+        return
+    value = json.loads(line.removeprefix("data: "))
+    if "error" in value:
+        raise RunError(value["error"]["message"])
+    yield from ((choice["index"], choice["text"]) for choice in value["choices"])
+
+
+def checked(status: int, text: str) -> Any:
+    """An answer, where it is one; else the sentence of the service as an error: the caller's mistake, or a failure."""
+    try:
+        value = json.loads(text)
+        sentence = value["error"]["message"] if status >= 400 else ""
+    except (ValueError, KeyError, TypeError):
+        raise RunError(f"this is no answer of a service of Elman's (status {status}): check the address") from None
+    if status >= 500 or status in (408, 429):
+        raise RunError(sentence)
+    if status >= 400:
+        raise UserError(sentence)
+    return value
+
+
+# The clients
+
+
+def _settings(url: str, api_key: str | None, timeout: float) -> dict[str, Any]:
+    if httpx is None:
+        raise UserError("elman.client needs httpx: pip install 'elman[client]'")
+    headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
+    return {"base_url": url, "headers": headers, "timeout": timeout}
+
+
+def _unreachable(url: str, error: Exception) -> RunError:
+    return RunError(f"no service answers at {url} ({error or type(error).__name__}): is `elman serve` running there?")
+
+
+class Client:
+    """A service, asked by calls that wait for their answers."""
+
+    def __init__(self, url: str = "http://127.0.0.1:8000", *, api_key: str | None = None, timeout: float = SECONDS):
+        self.url, self._http = url, httpx.Client(**_settings(url, api_key, timeout))
+
+    def models(self) -> list[dict[str, Any]]:
+        """The models of the service, as `/v1/models` tells of them."""
+        found: list[dict[str, Any]] = self.ask("/v1/models")["data"]
+        return found
+
+    def model(self, name: str) -> "RemoteModel":
+        """A model by its name."""
+        return RemoteModel(self, self.ask(f"/v1/models/{name}"))
+
+    def ask(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """The answer of a path, to a body or to none."""
+        try:
+            sent = self._http.get(path) if body is None else self._http.post(path, json=body)
+        except httpx.HTTPError as error:
+            raise _unreachable(self.url, error) from None
+        return checked(sent.status_code, sent.text)
+
+    def events(self, call: Call) -> Iterator[str]:
+        """The lines of an event stream; whoever stops reading ends the work."""
+        try:
+            with self._http.stream("POST", call.path, json=call.body) as sent:
+                if sent.status_code >= 400:
+                    checked(sent.status_code, sent.read().decode())
+                yield from sent.iter_lines()
+        except httpx.HTTPError as error:
+            raise _unreachable(self.url, error) from None
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class RemoteModel:
+    """A model of a service; its `predict` is called as that of a local one, and gives the same."""
+
+    def __init__(self, client: Client, card: Mapping[str, Any]) -> None:
+        self.client, self.card = client, card
+        self.name, self.task = str(card["id"]), str(card["task"])
+
+    def predict(self, given: Any = None, **options: Any) -> Any:
+        """The prediction for a text, or a list of them for several, as the local model's `predict` gives them."""
+        call = prediction(self.name, self.task, given, options)
+        return predictions(self.task, call, self.client.ask(call.path, call.body))
+
+    def generate(self, prompt: str = "", **options: Any) -> list[str]:
+        """As `LanguageModel.generate`: the same texts for the same seed."""
+        call = completion(self.name, prompt, **options)
+        return texts_of(self.client.ask(call.path, call.body))
+
+    def stream(self, prompt: str = "", **options: Any) -> Iterator[tuple[int, str]]:
+        """As `LanguageModel.stream`: pieces (number of the sample, text) as they are made."""
+        for line in self.client.events(completion(self.name, prompt, stream=True, **options)):
+            yield from pieces(line)
+
+    def score(self, text: str, label: str | None = None) -> Any:
+        """As `LanguageModel.score`."""
+        return scores(self.client.ask("/v1/score", {"model": self.name, "input": text, "label": label}))
+
+    def explain(self, texts: Any, view: str | None = None, **options: Any) -> Any:
+        """What a view computes, as its JSON."""
+        body = {"model": self.name, "view": view, "input": texts, "options": options}
+        return self.client.ask("/v1/explain", body)
+
+    def __repr__(self) -> str:
+        return f"RemoteModel({self.name!r} at {self.client.url}: {self.card.get('about')})"
+
+
+class AsyncClient:
+    """A service, asked by calls that are awaited."""
+
+    def __init__(self, url: str = "http://127.0.0.1:8000", *, api_key: str | None = None, timeout: float = SECONDS):
+        self.url, self._http = url, httpx.AsyncClient(**_settings(url, api_key, timeout))
+
+    async def models(self) -> list[dict[str, Any]]:
+        """The models of the service, as `/v1/models` tells of them."""
+        found: list[dict[str, Any]] = (await self.ask("/v1/models"))["data"]
+        return found
+
+    async def model(self, name: str) -> "AsyncRemoteModel":
+        """A model by its name."""
+        return AsyncRemoteModel(self, await self.ask(f"/v1/models/{name}"))
+
+    async def ask(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """The answer of a path, to a body or to none."""
+        try:
+            sent = await (self._http.get(path) if body is None else self._http.post(path, json=body))
+        except httpx.HTTPError as error:
+            raise _unreachable(self.url, error) from None
+        return checked(sent.status_code, sent.text)
+
+    async def events(self, call: Call) -> AsyncIterator[str]:
+        """The lines of an event stream; whoever stops reading ends the work."""
+        try:
+            async with self._http.stream("POST", call.path, json=call.body) as sent:
+                if sent.status_code >= 400:
+                    checked(sent.status_code, (await sent.aread()).decode())
+                async for line in sent.aiter_lines():
+                    yield line
+        except httpx.HTTPError as error:
+            raise _unreachable(self.url, error) from None
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class AsyncRemoteModel:
+    """A model of a service, as `RemoteModel`, whose calls are awaited."""
+
+    def __init__(self, client: AsyncClient, card: Mapping[str, Any]) -> None:
+        self.client, self.card = client, card
+        self.name, self.task = str(card["id"]), str(card["task"])
+
+    async def predict(self, given: Any = None, **options: Any) -> Any:
+        """The prediction for a text, or a list of them for several, as the local model's `predict` gives them."""
+        call = prediction(self.name, self.task, given, options)
+        return predictions(self.task, call, await self.client.ask(call.path, call.body))
+
+    async def generate(self, prompt: str = "", **options: Any) -> list[str]:
+        """As `LanguageModel.generate`: the same texts for the same seed."""
+        call = completion(self.name, prompt, **options)
+        return texts_of(await self.client.ask(call.path, call.body))
+
+    async def stream(self, prompt: str = "", **options: Any) -> AsyncIterator[tuple[int, str]]:
+        """As `LanguageModel.stream`: pieces (number of the sample, text) as they are made."""
+        async for line in self.client.events(completion(self.name, prompt, stream=True, **options)):
+            for piece in pieces(line):
+                yield piece
+
+    async def score(self, text: str, label: str | None = None) -> Any:
+        """As `LanguageModel.score`."""
+        return scores(await self.client.ask("/v1/score", {"model": self.name, "input": text, "label": label}))
+
+    async def explain(self, texts: Any, view: str | None = None, **options: Any) -> Any:
+        """What a view computes, as its JSON."""
+        body = {"model": self.name, "view": view, "input": texts, "options": options}
+        return await self.client.ask("/v1/explain", body)

@@ -1,0 +1,125 @@
+"""What the paths do alike: give an answer, or give up when the client has gone; look at what a request asks for."""
+
+import asyncio
+import json
+import math
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from fastapi import Request, Response
+
+from elman.serve.errors import Refused
+from elman.serve.limits import Limits
+from elman.serve.service import Service
+
+T = TypeVar("T")
+
+
+class Gone(Exception):
+    """The client has left before its answer."""
+
+
+def service_of(request: Request) -> Service:
+    """The service that a request came to."""
+    found: Service = request.app.state.service
+    return found
+
+
+def to_json(value: Any) -> bytes:
+    """A value as JSON; numbers that JSON has no words for become null."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except ValueError:
+        text = json.dumps(_finite(value), ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def answer(value: Any) -> Response:
+    """An answer in JSON."""
+    return Response(to_json(value), media_type="application/json")
+
+
+async def until_gone(request: Request) -> None:
+    """Returns when the client has left."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """What the work gives; it is given up, and `Gone` raised, where the client leaves before."""
+    task, leaving = asyncio.ensure_future(work), asyncio.ensure_future(until_gone(request))
+    try:
+        await asyncio.wait((task, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise Gone
+    finally:
+        leaving.cancel()
+        if not task.done():
+            task.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await task
+
+
+class EventStream(Response):
+    """Server-sent events, ended at once when the client leaves: `leave` is then called, and must end `events`."""
+
+    def __init__(self, request: Request, events: AsyncIterator[bytes], leave: Callable[[], None]) -> None:
+        super().__init__(media_type="text/event-stream")
+        self.request, self.events, self.leave = request, events, leave
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Send the events as they come."""
+        headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
+        leaving = asyncio.ensure_future(until_gone(self.request))
+        leaving.add_done_callback(lambda task: None if task.cancelled() else self.leave())
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            async for event in self.events:
+                await send({"type": "http.response.body", "body": event, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        except Gone:
+            pass
+        finally:
+            leaving.cancel()
+            self.leave()
+
+
+def event(value: Any) -> bytes:
+    """A value as a server-sent event."""
+    return b"data: " + to_json(value) + b"\n\n"
+
+
+def as_list(given: Any) -> list[Any]:
+    """A text, or several, as a list."""
+    return [given] if isinstance(given, str) else list(given)
+
+
+def check_texts(texts: Sequence[str], limits: Limits, param: str) -> None:
+    """Refuse texts that are too many or too long, or that have nothing in them."""
+    if len(texts) > limits.max_texts:
+        raise Refused(400, f"{len(texts)} texts are too many: give at most {limits.max_texts}", param=param)
+    for number, text in enumerate(texts, 1):
+        if len(text) > limits.max_characters:
+            raise Refused(
+                400,
+                f"text {number} of {len(texts)} has {len(text):,} characters: give at most {limits.max_characters:,}",
+                param=param,
+            )
+        if not text.strip():
+            raise Refused(400, f"text {number} of {len(texts)} is empty: give it at least one character", param=param)
+
+
+def check_most(value: int | None, most: int, param: str) -> None:
+    """Refuse a number that is more than the service offers."""
+    if value is not None and value > most:
+        raise Refused(400, f"'{param}' is {value}, and at most {most} are offered here", param=param)

@@ -1,0 +1,67 @@
+"""The application: all paths behind the front door, for any ASGI server.
+
+from elman.serve.app import create_app
+from elman.serve.service import Service
+app = create_app(Service.loading({"mine": "runs/mine"}))
+"""
+
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+
+from elman import __version__
+from elman.serve.answering import Gone, to_json
+from elman.serve.errors import Refused, first_mistake
+from elman.serve.front import Front
+from elman.serve.paths import about, completions, explain, lab, libre, predictions, runs, studio, training
+from elman.serve.service import Service
+
+ABOUT = "Recurrent sequence models over HTTP: they write, classify, tag, translate and explain."
+
+
+def create_app(service: Service) -> Front:
+    """The application of a service."""
+    app = FastAPI(title="Elman", version=__version__, description=ABOUT, docs_url=None, redoc_url=None)
+    app.state.service = service
+    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(RequestValidationError, _mistaken)
+    app.add_exception_handler(HTTPException, _other)
+    app.add_exception_handler(Gone, _gone)
+    for paths in (completions, predictions, explain, libre, about, lab, training, runs):
+        app.include_router(paths.router)
+    app.include_router(studio.studio())
+    if service.origins:
+        allowed: dict[str, Any] = {"allow_methods": ["GET", "POST"], "allow_headers": ["*"]}
+        app.add_middleware(CORSMiddleware, allow_origins=list(service.origins), **allowed)
+    return Front(app, service)
+
+
+def _response(refused: Refused) -> Response:
+    return Response(to_json(refused.body()), refused.status_code, refused.headers, "application/json")
+
+
+async def _refused(request: Request, error: Any) -> Response:
+    return _response(error)
+
+
+async def _mistaken(request: Request, error: Any) -> Response:
+    sentence, field = first_mistake(list(error.errors()))
+    return _response(Refused(400, sentence, param=field))
+
+
+async def _gone(request: Request, error: Any) -> Response:
+    return Response(status_code=499)  # which nobody reads
+
+
+async def _other(request: Request, error: Any) -> Response:
+    """What the framework refuses by itself: unknown paths, wrong methods, bodies that cannot be read."""
+    sentences = {
+        400: "the body cannot be read: it is no JSON in UTF-8, or is nested too deep",
+        404: "there is no such path: /openapi.json tells which there are",
+        405: f"the path takes no {request.method}: /openapi.json tells what it takes",
+    }
+    sentence = sentences.get(error.status_code, str(error.detail))
+    return _response(Refused(error.status_code, sentence, headers=dict(error.headers or {})))

@@ -1,0 +1,185 @@
+"""Predictions that arrive together are computed together: a queue and a thread for each model."""
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from elman.serve.errors import Refused, refusal_of
+from elman.serve.limits import Limits
+from elman.serve.metrics import Metrics
+
+log = logging.getLogger("elman.serve")
+
+Work = Callable[[list[Any]], Sequence[Any]]
+"""Computes an answer for each of some items, in their order."""
+
+
+@dataclass(eq=False)
+class Job:
+    """The items of one request, and who waits for their answers."""
+
+    key: Hashable
+    items: list[Any]
+    work: Work
+    loop: asyncio.AbstractEventLoop
+    answer: "asyncio.Future[list[Any]]"
+    since: float
+    taken: int = 0
+    found: list[Any] = field(default_factory=list)
+    gone: bool = False
+    """Nobody waits for it any more."""
+
+
+class Batcher:
+    """Computes jobs in a thread of its own; those of one `key` that wait at the same time are one batch.
+
+    A job that finds the thread idle is computed at once. While there is much to do, a batch waits up to `batch_wait`
+    milliseconds for as many as the last one had. Of a long job only a share goes into each batch, so that no short one
+    waits for all of it.
+    """
+
+    def __init__(self, name: str, limits: Limits, metrics: Metrics) -> None:
+        self.name, self.limits, self.metrics = name, limits, metrics
+        self._waiting: deque[Job] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+        self._last_size, self._last_end = 1, 0.0
+        self._thread = threading.Thread(target=self._run, name=f"batches of {name}", daemon=True)
+        self._thread.start()
+
+    async def submit(self, key: Hashable, items: Sequence[Any], work: Work) -> list[Any]:
+        """The answers for some items; refused at once where too many wait, or after too long a time."""
+        loop = asyncio.get_running_loop()
+        job = Job(key, list(items), work, loop, loop.create_future(), time.perf_counter())
+        with self._changed:
+            if len(self._waiting) >= self.limits.max_queue:
+                raise full(self.metrics, f"{self.name!r} has {self.limits.max_queue} requests waiting")
+            self._waiting.append(job)
+            self.metrics.queue.labels(self.name).set(len(self._waiting))
+            self._changed.notify()
+        try:
+            async with asyncio.timeout(self.limits.max_seconds):
+                return await job.answer
+        except TimeoutError:
+            self.metrics.rejections.labels("time").inc()
+            raise Refused(504, f"this took longer than {self.limits.max_seconds:g} seconds: ask for less") from None
+        finally:
+            job.gone = True
+
+    def close(self) -> None:
+        """End the thread once nothing waits any more."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+
+    # In the thread
+
+    def _run(self) -> None:
+        while (batch := self._next()) is not None:
+            if batch:
+                self._compute(batch)
+
+    def _next(self) -> list[tuple[Job, int, int]] | None:
+        """The parts (job, from, to) of the next batch; None when all is over."""
+        with self._changed:
+            while not self._waiting:
+                if self._closed:
+                    return None
+                self._changed.wait()
+            busy = self._last_size > 1 and time.perf_counter() - self._last_end < self.limits.batch_wait / 1e3
+            if busy and self.limits.batch_wait:
+                wanted = min(self._last_size, self.limits.max_batch)
+                self._changed.wait_for(lambda: self._count() >= wanted, self.limits.batch_wait / 1e3)
+            return self._take()
+
+    def _count(self) -> int:
+        return sum(len(job.items) - job.taken for job in self._waiting)
+
+    def _take(self) -> list[tuple[Job, int, int]]:
+        self._waiting = deque(job for job in self._waiting if not job.gone)
+        if not self._waiting:
+            self.metrics.queue.labels(self.name).set(0)
+            return []
+        key = self._waiting[0].key
+        alike = [job for job in self._waiting if job.key == key][: self.limits.max_batch]
+        share = max(1, self.limits.max_batch // len(alike))
+        parts, now = [], time.perf_counter()
+        for job in alike:
+            begin, job.taken = job.taken, min(len(job.items), job.taken + share)
+            parts.append((job, begin, job.taken))
+            if begin == 0:
+                self.metrics.queued.labels(self.name).observe(now - job.since)
+        over = {id(job) for job in alike if job.taken == len(job.items)}
+        rest = [job for job in self._waiting if id(job) not in over]
+        # Those that were served go behind those that were not, so that each key has its turn.
+        served = {id(job) for job in alike}
+        rest.sort(key=lambda job: id(job) in served)
+        self._waiting = deque(rest)
+        self.metrics.queue.labels(self.name).set(len(rest))
+        return parts
+
+    def _compute(self, parts: list[tuple[Job, int, int]]) -> None:
+        items = [item for job, begin, end in parts for item in job.items[begin:end]]
+        self.metrics.batch.labels(self.name).observe(len(items))
+        try:
+            answers = list(parts[0][0].work(items))
+            if len(answers) != len(items):
+                raise RuntimeError(f"{len(items)} items have {len(answers)} answers")
+        except Exception as error:  # of one of them: each by itself, so that it is the others' no more
+            self._one_by_one(parts, error)
+            return
+        finally:
+            self._last_size, self._last_end = len(items), time.perf_counter()
+        first, done = 0, []
+        for job, begin, end in parts:
+            job.found += answers[first : first + end - begin]
+            first += end - begin
+            if len(job.found) == len(job.items):
+                done.append((job, job.found))
+        _deliver(done)
+
+    def _one_by_one(self, parts: list[tuple[Job, int, int]], error: Exception) -> None:
+        if len(parts) > 1:
+            for part in parts:
+                self._compute([part])
+            return
+        job = parts[0][0]
+        refused = refusal_of(error)
+        if refused.status_code >= 500:
+            log.exception("%s failed", self.name, exc_info=error)
+        with self._changed:
+            job.gone = True
+        _deliver([(job, refused)])
+
+
+def _deliver(done: list[tuple[Job, Any]]) -> None:
+    """Hand answers to those who wait, all of one event loop at once."""
+    loops: dict[int, list[tuple[Job, Any]]] = {}
+    for job, answer in done:
+        loops.setdefault(id(job.loop), []).append((job, answer))
+    for several in loops.values():
+        try:
+            several[0][0].loop.call_soon_threadsafe(_answer, several)
+        except RuntimeError:  # the loop is closed: nobody waits
+            continue
+
+
+def _answer(several: list[tuple[Job, Any]]) -> None:
+    for job, answer in several:
+        if job.answer.done():
+            continue
+        if isinstance(answer, Refused):
+            job.answer.set_exception(answer)
+        else:
+            job.answer.set_result(answer)
+
+
+def full(metrics: Metrics, what: str) -> Refused:
+    """What to answer where there is no room."""
+    metrics.rejections.labels("full").inc()
+    return Refused(429, f"{what}: try again in a moment", code="queue_full", retry_after=1)

@@ -1,0 +1,1 @@
+"""The paths of the service, some that belong together in each file."""

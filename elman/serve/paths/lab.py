@@ -1,0 +1,96 @@
+"""`/v1/lab`: the experiments of the course, each in a process of its own that ends when the client leaves."""
+
+import asyncio
+import multiprocessing
+from collections.abc import AsyncIterator
+from multiprocessing.connection import Connection
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from elman import __version__
+from elman.errors import UserError
+from elman.serve.answering import EventStream, answer, event, service_of
+from elman.serve.errors import Refused
+from elman.serve.options import offered, refuse_files
+from elman.serve.schemas import ERRORS, LabRequest, StudioView
+
+router = APIRouter(responses=ERRORS)
+MOST = 2
+"""Experiments at the same time: each takes a core for a minute or two."""
+
+
+@router.get("/v1/studio", response_model=StudioView)
+async def studio(request: Request) -> Response:
+    """What the Studio offers beside the models: runs, training, the experiments of the course."""
+    from elman.lab import EXPERIMENTS
+
+    service = service_of(request)
+    lab = [{"name": one.name, "about": one.about, "options": offered(one.Options)} for one in EXPERIMENTS.values()]
+    told = {"version": __version__, "runs": service.runs is not None, "training": service.training is not None}
+    return answer({**told, "lab": lab})
+
+
+@router.post("/v1/lab")
+async def lab(request: Request, body: LabRequest) -> Response:
+    """Run an experiment: events that say what is done, the last with its numbers, its panels and its picture."""
+    from elman.lab import find_experiment
+
+    service = service_of(request)
+    try:
+        experiment = find_experiment(body.experiment)
+    except UserError as error:
+        raise Refused(404, str(error), param="experiment") from None
+    refuse_files(body.options, experiment.Options.model_fields)
+    if service.experiments >= MOST:
+        raise Refused(
+            429, f"{MOST} experiments are under way: try again when one is done", headers={"Retry-After": "30"}
+        )
+    here, there = multiprocessing.Pipe(duplex=False)
+    process = multiprocessing.get_context("spawn").Process(
+        target=_measure, args=(body.experiment, body.options, there), daemon=True
+    )
+    process.start()
+    there.close()
+    service.experiments += 1
+    left = asyncio.Event()
+
+    async def events() -> AsyncIterator[bytes]:
+        try:
+            while not left.is_set():
+                told = await asyncio.to_thread(_next, here)
+                if told is not None:
+                    yield event(told)
+                if told is not None and ("data" in told or "error" in told):
+                    yield b"data: [DONE]\n\n"
+                    return
+        finally:
+            service.experiments -= 1
+            process.kill()
+            await asyncio.to_thread(process.join)
+            here.close()
+
+    return EventStream(request, events(), left.set)
+
+
+def _next(told: Connection) -> dict[str, Any] | None:
+    """The next word of an experiment; None where it says nothing for a moment."""
+    try:
+        return told.recv() if told.poll(0.5) else None
+    except (EOFError, OSError):
+        return {"error": {"message": "the experiment ended without a result", "type": "server_error"}}
+
+
+def _measure(name: str, options: dict[str, Any], tell: Connection) -> None:
+    """Run an experiment, in a process of its own."""
+    from elman.lab import run
+    from elman.serve.drawing import drawn, panels
+
+    try:
+        outcome = run(name, say=lambda line: tell.send({"said": line}), **options)
+    except UserError as error:
+        tell.send({"error": {"message": str(error), "type": "invalid_request_error"}})
+        return
+    picture = drawn(outcome.page, outcome.to_dict, "svg")
+    assert isinstance(picture, bytes)
+    tell.send({"data": outcome.to_dict(), "drawn": panels(outcome.page()), "svg": picture.decode()})

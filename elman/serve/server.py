@@ -1,0 +1,163 @@
+"""One process of the service: it listens, loads its models, answers, and ends when it is told to."""
+
+import asyncio
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+from elman.errors import RunError, UserError
+from elman.serve.app import create_app
+from elman.serve.paths.about import prepare
+from elman.serve.reload import watch
+from elman.serve.service import Service
+
+log = logging.getLogger("elman.serve")
+
+BACKLOG = 2048
+KEEP_ALIVE = 65
+"""Seconds that a connection may be silent between two requests: longer than clients keep one."""
+CUT_OFF = 1
+"""Seconds until requests that took longer than the end allows are cut off."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket at an address; UserError where it cannot be had."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError):
+        raise UserError(f"there is no host {host!r} here: give an address of this machine with --host") from None
+    family, kind, protocol, _, address = found[0]
+    bound = socket.socket(family, kind, protocol)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind(address)
+    except PermissionError:
+        raise UserError(f"port {port} needs rights that this user has not: give another one with --port") from None
+    except OSError as error:
+        raise UserError(f"{host}:{port} cannot be had ({error.strerror}): give another with --port") from None
+    bound.listen(BACKLOG)
+    bound.setblocking(False)
+    return bound
+
+
+def address_of(bound: socket.socket) -> str:
+    """Where a browser finds the service."""
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def protocol(patience: float) -> type[Any]:
+    """How HTTP is spoken: as the server does, but whoever sends no whole request is not waited for forever."""
+
+    class Patient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+        _waiting: Any = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._wait()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self._waiting is not None:
+                self._waiting.cancel()
+                self._waiting = None
+            if self.cycle is None or self.cycle.response_complete:  # the headers are not whole
+                self._wait()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            if self._waiting is not None:
+                self._waiting.cancel()
+            super().connection_lost(exc)
+
+        def _wait(self) -> None:
+            if self.cycle is None:
+                self._waiting = asyncio.get_running_loop().call_later(patience, self._give_up)
+
+        def _give_up(self) -> None:
+            if self.cycle is None and not self.transport.is_closing():
+                self.transport.close()
+
+    return Patient
+
+
+class _Server(uvicorn.Server):
+    """The server, without handlers of signals of its own: it would end by the signal, and not with exit code 0."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def run(service: Service, bound: socket.socket, *, reload: float | None = None, told: Callable[[], None]) -> None:
+    """Answer requests until SIGTERM or an interrupt; `told` is called when all models are loaded.
+
+    `reload` is how many seconds lie between two looks at the models' folders; None is never.
+    """
+    sys.setswitchinterval(0.001)  # a thread that computes gives the event loop its turn sooner
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # requests that fail are told by the front door
+    config = uvicorn.Config(
+        create_app(service),
+        http=protocol(service.limits.body_seconds),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=CUT_OFF,
+    )
+    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+        runner.run(_serve(service, bound, _Server(config), reload, told))
+        service.close()
+
+
+async def _serve(
+    service: Service, bound: socket.socket, server: _Server, reload: float | None, told: Callable[[], None]
+) -> None:
+    loop, tasks = asyncio.get_running_loop(), set[asyncio.Task[Any]]()
+
+    async def end() -> None:
+        await service.drain()
+        server.should_exit = True
+
+    def stop() -> None:
+        if service.draining:  # told a second time
+            server.should_exit = server.force_exit = True
+        else:
+            tasks.add(loop.create_task(end()))
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with suppress(NotImplementedError, RuntimeError):  # outside of the main thread there are no signals
+            loop.add_signal_handler(number, stop)
+    loading = loop.create_task(_load(service, server, told))
+    serving = loop.create_task(server.serve(sockets=[bound]))
+    if reload is not None:
+        tasks.add(loop.create_task(watch(service, reload)))
+    try:
+        await serving
+    finally:
+        for task in tasks:
+            task.cancel()
+    if not server.started:
+        raise RunError("the service could not be started")
+    if loading.done():
+        loading.result()
+
+
+async def _load(service: Service, server: _Server, told: Callable[[], None]) -> None:
+    """Load the models while the service already says that it does so; what is wrong with one ends it."""
+    try:
+        await asyncio.to_thread(service.shelf.load)
+    except BaseException:
+        server.should_exit = True
+        raise
+    service.ready = True
+    told()
+    await prepare(service)

@@ -1,0 +1,88 @@
+"""What the paths share: the models, the limits, the figures, and whether requests are taken on."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+from elman.serve.batcher import Batcher
+from elman.serve.limits import Limits
+from elman.serve.metrics import Metrics
+from elman.serve.shelf import Shelf
+from elman.serve.training import Trainer
+
+log = logging.getLogger("elman.serve")
+
+
+class Service:
+    """The state of one process of the service."""
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        *,
+        api_key: str | None = None,
+        origins: tuple[str, ...] = (),
+        runs: Path | None = None,
+        training: Trainer | None = None,
+        languages: Mapping[str, tuple[str, str]] | None = None,
+    ) -> None:
+        self.shelf, self.limits, self.metrics = shelf, shelf.limits, shelf.metrics
+        self.api_key, self.origins, self.runs, self.languages = api_key, origins, runs, dict(languages or {})
+        self.training = training
+        self.experiments = 0
+        """Experiments of the course that are under way."""
+        self.ready = self.draining = False
+        self.active = 0
+        """Requests that are being answered."""
+        self.idle = asyncio.Event()
+        self._examiner: Batcher | None = None
+
+    @classmethod
+    def loading(cls, folders: Mapping[str, Path | str], limits: Limits | None = None, **options: object) -> Self:
+        """A service whose models are loaded: what a program that has a server of its own needs."""
+        service = cls(Shelf(folders, limits or Limits(), Metrics()), **options)  # type: ignore[arg-type]
+        service.shelf.load()
+        service.ready = True
+        return service
+
+    @property
+    def examiner(self) -> Batcher:
+        """Where explanations are computed, one after the other: they take long, and predictions must not wait."""
+        if self._examiner is None:
+            self._examiner = Batcher("explain", self.limits, self.metrics)
+        return self._examiner
+
+    def begin(self) -> None:
+        """Count a request that is taken on."""
+        self.active += 1
+        self.idle.clear()
+
+    def end(self) -> None:
+        """Count a request that is answered."""
+        self.active -= 1
+        if not self.active:
+            self.idle.set()
+
+    async def drain(self) -> bool:
+        """Take no more requests, and wait for those that run; whether all of them ended in time."""
+        self.draining = True
+        if not self.active:
+            return True
+        try:
+            async with asyncio.timeout(self.limits.drain_seconds):
+                await self.idle.wait()
+        except TimeoutError:
+            log.warning("%d requests are cut off: they took longer than the end allows", self.active)
+            return False
+        return True
+
+    def close(self) -> None:
+        """End all threads, once what was taken on is done."""
+        for served in self.shelf.served.values():
+            served.close()
+        if self._examiner is not None:
+            self._examiner.close()
+        if self.training is not None:
+            self.training.close()

@@ -1,0 +1,3 @@
+export function useEffect(effect: () => void | (() => void), when?: any[]): void;
+export function useMemo<T>(make: () => T, when: any[]): T;
+export function useRef<T>(first: T): {current: T};

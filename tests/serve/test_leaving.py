@@ -1,0 +1,93 @@
+"""Clients that leave free what they had, and nobody else notices; the service ends when it is told to."""
+
+import json
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.serve.running import Running, events, eventually
+
+LONG: dict[str, Any] = {"model": "lm", "prompt": "the ", "max_tokens": 100_000, "stream": True, "seed": 1}
+
+
+def raw_request(path: str, body: dict[str, Any]) -> bytes:
+    content = json.dumps(body).encode()
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+    )
+    return head.encode() + content
+
+
+def test_clients_that_vanish_free_their_rows_and_leave_others_alone(service: Running) -> None:
+    kept = {"prompt": "the cat", "max_tokens": 3000, "seed": 9}
+    expected = service.post("/v1/completions", model="lm", **kept).json()["choices"][0]["text"]
+    found: list[str] = []
+
+    def stay() -> None:
+        with httpx.stream(
+            "POST", service.url + "/v1/completions", json=kept | {"stream": True}, timeout=60
+        ) as response:
+            for one in list(events(response))[:-1]:
+                found.append(json.loads(one)["choices"][0]["text"])
+
+    staying = threading.Thread(target=stay)
+    staying.start()
+    for stream in (True, False):  # also those who wait for a whole answer
+        gone = []
+        for _ in range(40):
+            connection = socket.create_connection(("127.0.0.1", service.port))
+            connection.sendall(raw_request("/v1/completions", LONG | {"stream": stream}))
+            if stream:
+                assert connection.recv(64).startswith(b"HTTP/1.1 200")
+            gone.append(connection)
+        eventually(lambda: service.metric("elman_streams") >= 40)
+        for connection in gone:
+            connection.close()
+        eventually(lambda: service.metric("elman_streams") <= 1)
+    staying.join(60)
+    assert "".join(found) == expected
+    eventually(lambda: service.metric("elman_streams") == 0)
+
+
+def test_a_long_text_does_not_make_a_short_one_wait(service: Running) -> None:
+    with httpx.stream("POST", service.url + "/v1/completions", json=LONG, timeout=60) as response:
+        pieces = events(response)
+        next(pieces)
+        assert service.post("/v1/completions", model="lm", prompt="the ", max_tokens=5).status_code == 200
+        assert service.metric("elman_streams") == 1  # the long one is still being written
+    eventually(lambda: service.metric("elman_streams") == 0)
+
+
+def test_sigterm_lets_streams_come_to_their_end(models: Path) -> None:
+    with Running(str(models / "lm"), "--max-tokens", "2000000000", "--max-seconds", "5") as running:
+        long = LONG | {"max_tokens": 2_000_000_000}
+        with httpx.stream("POST", running.url + "/v1/completions", json=long, timeout=60) as response:
+            pieces = events(response)
+            written = [next(pieces)]
+            running.process.send_signal(signal.SIGTERM)
+            eventually(lambda: httpx.get(running.url + "/readyz").status_code == 503)
+            refused = running.post("/v1/completions", model="lm", prompt="the ")
+            assert refused.status_code == 503 and refused.headers["retry-after"] == "2"
+            assert httpx.get(running.url + "/healthz").status_code == 200
+            written += list(pieces)
+        assert written[-1] == "[DONE]"
+        assert json.loads(written[-2])["choices"][0]["finish_reason"] == "length"
+        assert running.end() == 0
+
+
+def test_an_end_that_takes_too_long_is_cut_short(models: Path) -> None:
+    with Running(str(models / "lm"), "--max-tokens", "2000000000", "--drain-seconds", "0.3") as running:
+        with httpx.stream(
+            "POST", running.url + "/v1/completions", json=LONG | {"max_tokens": 2_000_000_000}, timeout=60
+        ) as response:
+            pieces = events(response)
+            next(pieces)
+            start = time.monotonic()
+            assert running.end() == 0
+            assert time.monotonic() - start < 20
+        assert any("cut off" in line for line in running.said)

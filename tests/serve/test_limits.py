@@ -1,0 +1,211 @@
+"""What is too much is refused at once, in a sentence, and what is wrong never breaks the service."""
+
+import json
+import random
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.serve.running import Running, eventually
+from tests.serve.test_leaving import LONG, raw_request
+
+
+def refused(response: httpx.Response, status: int) -> str:
+    """The sentence of an error, which is of the one shape."""
+    assert response.status_code == status, response.text
+    (error,) = response.json().values()
+    assert error.keys() == {"message", "type", "param", "code"} and error["message"] and "\n" not in error["message"]
+    return str(error["message"])
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"prompt": "the", "n": 99}, "'n' is 99, and at most 16"),
+    ({"prompt": "the", "max_tokens": 10**9}, "at most 100000"),
+    ({"prompt": "x" * 30_000}, "30,000 characters"),
+    ({"prompt": "the", "temperature": -1}, "temperature"),
+    ({"prompt": "the", "stop": ""}, "stop"),
+    ({"prompt": "the", "logprobs": 99}, "logprobs"),
+    ({"prompt": "the", "best_of": 3}, "best_of"),
+    ({"prompt": "the", "label": "north"}, "knows no labels"),
+    ({"prompt": "üü"}, "never saw in training"),
+    ({"prompt": "the", "tempreature": 1}, "tempreature"),
+    ({"prompt": []}, "no prompt"),
+    ({"prompt": "the", "seed": 2**70}, "seed"),
+    ({"prompt": 3}, "prompt"),
+]
+
+
+@pytest.mark.parametrize(("body", "words"), WRONG, ids=[words for _, words in WRONG])
+def test_wrong_completions_are_told(service: Running, body: dict[str, Any], words: str) -> None:
+    assert words in refused(service.post("/v1/completions", model="lm", **body), 400)
+
+
+def test_other_wrong_requests_are_told(service: Running) -> None:
+    assert "did you mean 'classify'" in refused(service.post("/v1/classify", model="clasify", input="x"), 404)
+    assert "is a model for 'lm'" in refused(service.post("/v1/classify", model="lm", input="x"), 400)
+    assert "there is no model" in refused(service.post("/v1/classify", model="../classify", input="x"), 404)
+    assert "is empty" in refused(service.post("/v1/classify", input=" "), 400)
+    assert "at most 256" in refused(service.post("/v1/classify", input=["x"] * 300), 400)
+    assert "at most 32" in refused(service.post("/v1/translate", input="gdced", beam=1000), 400)
+    assert "names a file" in refused(
+        service.post("/v1/explain", model="lm", view="ranks", input="the", options={"against": "/etc/passwd"}), 400
+    )
+    assert "names a file" in refused(
+        service.post("/v1/predict", model="translate", records=["gdced"], options={"lm": "/etc"}), 400
+    )
+    assert "view" in refused(service.post("/v1/explain", model="lm", view="nothing", input="the"), 400)
+    assert "no such path" in refused(httpx.get(service.url + "/v2/models"), 404)
+    assert "takes no GET" in refused(httpx.get(service.url + "/v1/classify"), 405)
+    assert "either texts" in refused(service.post("/v1/tag"), 400)
+    assert "2 texts and 1 targets" in refused(service.post("/v1/score", input=["a", "b"], target="c"), 400)
+
+
+def bodies(seed: int, count: int) -> list[bytes]:
+    """Bodies that no path can make sense of."""
+    draw = random.Random(seed)
+    deep = b'{"input":' + b"[" * 20_000 + b"]" * 20_000 + b"}"
+    fixed = [
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b"\xff\xfe{}",
+        b'{"input": "\\ud800"}',
+        b'{"input": ' + b"9" * 6000 + b"}",
+        deep,
+    ]
+    fixed += [
+        b'{"input": NaN}',
+        b'{"prompt": 1e999}',
+        '{"input": "é"}'.encode("latin-1"),
+        b'{"input": "\x00"}',
+        b"\x00",
+    ]
+    values: list[Any] = [None, True, -1, 2**80, 1e300, "", "x", [], [[]], {}, {"a": {}}, ["x", 1], "\u0000", "😀" * 50]
+    keys = ["model", "input", "prompt", "max_tokens", "n", "stream", "tokens", "records", "options", "view", "q"]
+    keys += ["target", "top", "seed", "stop", "beam", "require", "temperature", "logprobs", "label"]
+    made = [
+        json.dumps({key: draw.choice(values) for key in draw.sample(keys, draw.randint(0, 5))}).encode()
+        for _ in range(count)
+    ]
+    cut = [one[: draw.randint(0, len(one))] for one in made[: count // 4]]
+    return fixed + made + cut
+
+
+PATHS = ["completions", "classify", "tag", "translate", "score", "next", "predict", "explain", "chat/completions"]
+
+
+def malformed(service: Running, seed: int, count: int) -> None:
+    with service.client() as client:
+        for path in [*(f"/v1/{one}" for one in PATHS), "/translate"]:
+            for body in bodies(seed, count):
+                response = client.post(path, content=body, headers={"Content-Type": "application/json"})
+                assert response.status_code < 500, (path, body[:200], response.text)
+                if response.status_code >= 400:
+                    refused(response, response.status_code)
+        assert client.get("/healthz").status_code == 200
+
+
+def test_malformed_requests_have_a_sentence_each(service: Running) -> None:
+    malformed(service, seed=1, count=8)
+
+
+@pytest.mark.slow
+def test_thousands_of_malformed_requests(service: Running) -> None:
+    malformed(service, seed=2, count=50)
+    before = memory(service)
+    for seed in range(3, 10):
+        malformed(service, seed=seed, count=60)
+    assert memory(service) < before * 1.05 + 2000
+
+
+def memory(running: Running) -> int:
+    """Kilobytes of the service's process."""
+    status = Path(f"/proc/{running.process.pid}/status")
+    if not status.exists():
+        pytest.skip("there is no /proc here")
+    line = next(line for line in status.read_text().splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1])
+
+
+def test_other_content_is_refused(service: Running) -> None:
+    for kind in ("text/plain", "application/xml", ""):
+        response = httpx.post(service.url + "/v1/classify", content=b'{"input":"x"}', headers={"Content-Type": kind})
+        assert 400 <= response.status_code < 500
+    assert httpx.post(service.url + "/translate", content=b"q", headers={"Content-Type": "a/b"}).status_code == 415
+
+
+def test_too_large_a_body_is_refused_before_it_is_read(service: Running) -> None:
+    with socket.create_connection(("127.0.0.1", service.port)) as connection:
+        connection.sendall(b"POST /v1/classify HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n")
+        assert b" 413 " in connection.recv(1000)
+    with socket.create_connection(("127.0.0.1", service.port)) as connection:
+        head = b"POST /v1/classify HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        connection.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n")
+        for _ in range(30):
+            try:
+                connection.sendall(b"10000\r\n" + b" " * 65536 + b"\r\n")
+            except OSError:
+                break
+        assert b" 413 " in connection.recv(1000)
+
+
+def test_slow_and_silent_senders_are_not_waited_for(service: Running) -> None:
+    with socket.create_connection(("127.0.0.1", service.port)) as half:
+        half.settimeout(30)
+        half.sendall(raw_request("/v1/classify", {"input": "x"})[:-3])
+        assert b" 408 " in half.recv(1000)
+    for sent in (b"", b"POST /v1/classify HTTP/1.1\r\nHost: "):
+        with socket.create_connection(("127.0.0.1", service.port)) as silent:
+            silent.settimeout(30)
+            silent.sendall(sent)
+            assert silent.recv(1000) == b""  # closed
+    for cut in (b"not http at all\r\n\r\n", b"GET / HTTP/9\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", service.port)) as odd:
+            odd.settimeout(30)
+            odd.sendall(cut)
+            assert odd.recv(1000)[:12] in (b"HTTP/1.1 400", b"")
+
+
+def test_full_is_429_at_once(models: Path) -> None:
+    options = ["--max-streams", "3", "--max-tokens", "100000000", "--max-queue", "1", "--max-batch", "1"]
+    with Running(str(models / "lm"), str(models / "translate"), *options) as running:
+        body = LONG | {"max_tokens": 100_000_000}
+        held = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(3)]
+        for connection in held:
+            connection.sendall(raw_request("/v1/completions", body))
+            assert connection.recv(64)
+        response = running.post("/v1/completions", **body | {"stream": False})
+        assert "has no room" in refused(response, 429) and response.headers["retry-after"] == "1"
+        assert "has no room" in refused(running.post("/v1/completions", **LONG | {"n": 4}), 429)
+        for connection in held:
+            connection.close()
+        eventually(lambda: running.metric("elman_streams") == 0)
+        assert running.post("/v1/completions", model="lm", prompt="the ").status_code == 200
+        text = "abcdefgh" * 6
+        asked = {"input": [text] * 20, "beam": 8}
+        with ThreadPoolExecutor(12) as pool:
+            found = list(pool.map(lambda _: running.post("/v1/translate", **asked), range(12)))
+        statuses = {one.status_code for one in found}
+        assert statuses == {200, 429}
+        assert all("waiting" in refused(one, 429) for one in found if one.status_code == 429)
+        assert running.metric("elman_rejections_total", reason="full") >= 2
+        assert running.end() == 0
+
+
+def test_what_takes_too_long_is_ended(models: Path) -> None:
+    options = ["--max-seconds", "0.3", "--max-tokens", "2000000000"]
+    with Running(str(models / "lm"), str(models / "translate"), *options) as running:
+        start = time.monotonic()
+        response = running.post("/v1/completions", model="lm", prompt="the ", max_tokens=2_000_000_000)
+        assert response.json()["choices"][0]["finish_reason"] == "length" and response.json()["choices"][0]["text"]
+        eventually(lambda: running.metric("elman_streams") == 0)
+        late = running.post("/v1/translate", input=["abcdefgh" * 20] * 256, beam=32)
+        assert "longer than 0.3 seconds" in refused(late, 504)
+        assert time.monotonic() - start < 30
+        assert running.end() == 0
