@@ -41,14 +41,13 @@ from elman.tasks.sections import EmbeddingSection, Name, SizeSection, TransferSe
 from elman.tasks.strings import StringModel, StringStates, fill_strings, string_models
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.tasks.transfer import StartSection, put_under, word_rows
-from elman.tasks.vectors import Embedded, VectorsSection, word_vectors
+from elman.tasks.vectors import Embedded, VectorsSection, VectorWordsSection, known_vectors
 from elman.text import Tokenizer
 from elman.text.encoder import spelled, words
 from elman.text.spans import OUTSIDE, Scheme, Span, convert, detect_scheme, read_spans, repair, split_tag, write_tags
 from elman.text.spelling import Speller
 from elman.text.strings import StringReader
 from elman.text.tagging import Tagging, cut, join
-from elman.text.vectors import WordVectors
 from elman.train.recipe import Section, TrainSettings
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ class DataSettings(UnlabelledSection):
     )
 
 
-class TextSettings(Section):
+class TextSettings(VectorWordsSection):
     """What of a word is looked at."""
 
     lowercase: bool = Field(True, description="words and affixes are looked up in small letters")
@@ -90,7 +89,6 @@ class TextSettings(Section):
     suffixes: tuple[int, ...] = Field((1, 2, 3, 4), description="lengths of the endings looked at")
     affix_count: int = Field(3, ge=1, description="a beginning or ending seen less often is unknown")
     longest: int = Field(32, ge=2, description="characters of a word at most: its first and its last")
-    vector_words: int = Field(200_000, ge=0, description="words of model.vectors that are known beside those of train")
 
     @field_validator("prefixes", "suffixes")
     @classmethod
@@ -702,7 +700,8 @@ class Tag(Task[Sentence, TagModel]):
     # The network
 
     def fit_vocabulary(self, recipe: TagRecipe, data: Data[Sentence]) -> Speller:
-        text, vectors = recipe.text, _vectors(recipe, data)
+        text = recipe.text
+        vectors = known_vectors(recipe, data, (token for sentence in data.train for token in sentence.tokens))
         extra = () if vectors is None else vectors.words
         if (language := data.starts.get("start")) is not None:
             extra = language.tokenizer.tokens[len(language.tokenizer.settings.special_tokens) :]
@@ -884,21 +883,6 @@ def tag_names(tags: Sequence[Sequence[str]], scheme: Scheme | None, learned: Sch
     ['B-PER', 'E-PER', 'O']
     """
     return sorted({tag for row in tags for tag in (row if scheme is None else convert(row, learned))})
-
-
-def _vectors(recipe: TagRecipe, data: Data[Sentence]) -> WordVectors | None:
-    """Word vectors, where the recipe names some; read once."""
-    text, path = recipe.text, recipe.model.vectors
-    if path is None:
-        return None
-    if "vectors" not in data.facts:
-        seen = {token.lower() if text.lowercase else token for sentence in data.train for token in sentence.tokens}
-        try:
-            vectors = word_vectors(path, first=text.vector_words, wanted=seen, lowercase=text.lowercase)
-        except UserError as error:
-            raise UserError(f"model.vectors: {error}") from None
-        data.facts["vectors"] = vectors
-    return data.facts["vectors"]  # type: ignore[no-any-return]
 
 
 def _scheme(data: DataSettings, sentences: Sequence[Sentence], say: Say) -> Scheme | None:

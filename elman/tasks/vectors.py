@@ -5,7 +5,7 @@ would without them, at random and as large as the section says. The vectors are 
 where it is resumed; a model's folder has them inside.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
@@ -56,6 +56,12 @@ class VectorsSection(Section):
         return self
 
 
+class VectorWordsSection(Section):
+    """Words that have vectors, in a section `text`."""
+
+    vector_words: int = Field(200_000, ge=0, description="words of model.vectors that are known beside those of train")
+
+
 class Embedded(NamedTuple):
     """An embedding of a network, by the name of the attribute, and the tokens of its rows with their counts."""
 
@@ -91,6 +97,24 @@ def word_vectors(
     if not rows:
         raise UserError(f"{path} has none of the words that are looked for: give vectors of such words")
     return WordVectors(list(rows), np.stack(list(rows.values())))
+
+
+def known_vectors(recipe: Any, data: "Data[Any]", words: Iterable[str]) -> WordVectors | None:
+    """The vectors that a recipe names, if any: of the words of the training records, and of `text.vector_words` more.
+
+    They are read once, and kept among the facts of the data.
+    """
+    text, path = recipe.text, recipe.model.vectors
+    if path is None:
+        return None
+    if "vectors" not in data.facts:
+        seen = {word.lower() if text.lowercase else word for word in words}
+        try:
+            found = word_vectors(path, first=text.vector_words, wanted=seen, lowercase=text.lowercase)
+        except UserError as error:
+            raise UserError(f"model.vectors: {error}") from None
+        data.facts["vectors"] = found
+    return data.facts["vectors"]  # type: ignore[no-any-return]
 
 
 def find_vectors(task: "Task[Any, Any]", recipe: R, data: "Data[Any]", vocabulary: Any) -> tuple[R, Found]:
