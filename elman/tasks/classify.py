@@ -473,10 +473,13 @@ class Classify(Task[LabelledText, TextClassifier]):
 
     def reader(self, data: DataSettings, phrases: bool = False) -> LabelledReader:
         encoding = data.encoding or "utf-8"
-        if data.encoding is None and data.corpus is not None and not data.train:
+        if data.encoding is None and not data.train:
             from elman.corpora.catalogue import corpus
 
-            encoding = corpus(data.corpus).encoding
+            own = {corpus(name).encoding for name in data.corpora} or {encoding}
+            if len(own) > 1:
+                raise UserError(f"data.corpus names corpora in {' and '.join(sorted(own))}: one run reads one encoding")
+            (encoding,) = own
         return LabelledReader(
             format=data.format,
             text=column(data.text_column),

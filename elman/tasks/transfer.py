@@ -235,7 +235,9 @@ def language_start(task: Any, folder: str | Path) -> dict[str, Any]:
 def read_language_model(folder: str | Path, key: str, section: type[StartSection] | None) -> "LanguageModel":
     """The language model of a folder; refused where it has no layers, or none that the section, if any, could make."""
     from elman.tasks.language import LanguageModel
+    from elman.tasks.recipes import check_made
 
+    check_made(key, folder, "lm")
     try:
         language = LanguageModel.load(folder)
     except UserError as error:

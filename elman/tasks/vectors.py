@@ -99,6 +99,17 @@ def word_vectors(
     return WordVectors(list(rows), np.stack(list(rows.values())))
 
 
+def _named_vectors(key: str, path: str, **options: Any) -> WordVectors:
+    """The vectors that a key of `model` names."""
+    from elman.tasks.recipes import check_made
+
+    check_made(f"model.{key}", path, "embed")
+    try:
+        return word_vectors(path, **options)
+    except UserError as error:
+        raise UserError(f"model.{key}: {error}") from None
+
+
 def known_vectors(recipe: Any, data: "Data[Any]", words: Iterable[str]) -> WordVectors | None:
     """The vectors that a recipe names, if any: of the words of the training records, and of `text.vector_words` more.
 
@@ -109,11 +120,8 @@ def known_vectors(recipe: Any, data: "Data[Any]", words: Iterable[str]) -> WordV
         return None
     if "vectors" not in data.facts:
         seen = {word.lower() if text.lowercase else word for word in words}
-        try:
-            found = word_vectors(path, first=text.vector_words, wanted=seen, lowercase=text.lowercase)
-        except UserError as error:
-            raise UserError(f"model.vectors: {error}") from None
-        data.facts["vectors"] = found
+        options: dict[str, Any] = {"first": text.vector_words, "lowercase": text.lowercase}
+        data.facts["vectors"] = _named_vectors("vectors", path, wanted=seen, **options)
     return data.facts["vectors"]  # type: ignore[no-any-return]
 
 
@@ -127,10 +135,7 @@ def find_vectors(task: "Task[Any, Any]", recipe: R, data: "Data[Any]", vocabular
             continue
         wanted = {spelling for token in embedded.tokens for spelling in (token, token.lower())}
         kept = data.facts.get(key)
-        try:
-            found[key] = kept if isinstance(kept, WordVectors) else word_vectors(path, first=0, wanted=wanted)
-        except UserError as error:
-            raise UserError(f"model.{key}: {error}") from None
+        found[key] = kept if isinstance(kept, WordVectors) else _named_vectors(key, path, first=0, wanted=wanted)
     for key, vectors in found.items():
         size = model.embedding
         told = not model.takes_their_size and "embedding" in model.model_fields_set  # or by the other side
