@@ -61,7 +61,8 @@ def serve(
         share_metrics()  # before anything is counted
     from elman.serve.run import run
 
-    options = {"api_key": key, "origins": tuple(cors), "runs": runs, "languages": languages(language), "training": training}
+    options = {"api_key": key, "origins": tuple(cors), "runs": runs, "training": training}
+    options["languages"] = languages(language)
     raise typer.Exit(run(models, host, port, workers=workers, reload=reload, limits=limits, **options))
 
 

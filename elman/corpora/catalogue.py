@@ -3,6 +3,7 @@
 import filecmp
 import os
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,16 @@ from elman.corpora.download import Progress, copy_whole, download
 from elman.errors import UserError, nearest
 from elman.generated.builtin import can_make, make_files
 from elman.generated.sources import python_sources
+from elman.records.paths import visible_files
 from elman.records.running_text import TextFiles
 
 
 @dataclass(frozen=True)
 class CorpusFile:
-    """One file: its name, size and checksum once unpacked, and its public address if it has one."""
+    """One file: its name, size and checksum once unpacked, and its public address if it has one.
+
+    A name that ends in / is a folder: size and checksum are those of its files one behind the other, by their names.
+    """
 
     name: str
     bytes: int
@@ -92,11 +97,11 @@ def find_file(entry: Corpus, file: CorpusFile, data_dir: Path | str | None = Non
     roots = [data_dir, os.environ.get("ELMAN_DATA"), cache_folder() / "corpora"]
     for root in roots:
         place = Path(root).expanduser() / (entry.folder or entry.name) / file.name if root else None
-        if place is None or not place.is_file():
+        if place is None or not (place.is_dir() if file.name.endswith("/") else place.is_file()):
             continue
-        if place.stat().st_size != file.bytes:
+        if (size := _bytes([place])) != file.bytes:
             raise UserError(
-                f"{place} is not the {entry.name} that Elman knows ({place.stat().st_size} bytes, not {file.bytes}): "
+                f"{place} is not the {entry.name} that Elman knows ({size} bytes, not {file.bytes}): "
                 "remove it to have it fetched, or name it as a file of your own"
             )
         return place
@@ -111,8 +116,8 @@ def export(name: str, out: Path | str, data_dir: Path | str | None = None) -> li
     copies: list[tuple[Path, Path]] = []
     for paths in locate(name, data_dir).values():
         base = Path(os.path.commonpath([path.parent for path in paths]))
-        images = [image for folder in {path.parent / "images" for path in paths} for image in folder.glob("*.*")]
-        copies += [(path, out / path.relative_to(base)) for path in (*paths, *images)]
+        images = [folder for folder in {path.parent / "images" for path in paths} if folder.is_dir()]
+        copies += [(file, out / file.relative_to(base)) for path in (*paths, *images) for file in files_of(path)]
     for path, target in copies:
         if target.exists() and not (target.is_file() and filecmp.cmp(path, target, shallow=False)):
             raise UserError(f"{target} is there already, and is not that of {name}: name another folder with --out")
@@ -144,12 +149,21 @@ def info(name: str, data_dir: Path | str | None = None) -> dict[str, Any]:
         for split, paths in locate(name, data_dir).items():
             survey = TextFiles(paths, entry.encoding).survey()
             facts["splits"][split] = {
-                "files": [str(path) for path in paths],
-                "bytes": sum(path.stat().st_size for path in paths),
+                "files": [str(file) for path in paths for file in files_of(path)],
+                "bytes": _bytes(paths),
                 "characters": survey.characters,
                 "lines": survey.lines,
             }
     return facts
+
+
+def files_of(path: Path) -> list[Path]:
+    """A file itself, or the files of a folder by their names."""
+    return visible_files(path) if path.is_dir() else [path]
+
+
+def _bytes(paths: Iterable[Path]) -> int:
+    return sum(file.stat().st_size for path in paths for file in files_of(path))
 
 
 def _fetch(entry: Corpus, file: CorpusFile, progress: Progress | None) -> Path:

@@ -10,8 +10,9 @@ folders       a folder a class, each file a text        reviews/
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -34,12 +35,16 @@ POLARITY = {"0": "negative", "1": "negative", "2": None, "3": "positive", "4": "
 
 @dataclass(frozen=True, slots=True)
 class LabelledText:
-    """One text, its labels (one, as many as it has, or none yet), where it stands, and the fields beside it."""
+    """One text, its labels (one, as many as it has, or none yet), where it stands, and the fields beside it.
+
+    A text that is not `whole` is a phrase of the tree that stands there.
+    """
 
     text: str
     labels: tuple[str, ...]
     where: Place | None = None
     fields: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    whole: bool = True
 
 
 class LabelledReader(TwoPartReader[LabelledText]):
@@ -49,7 +54,7 @@ class LabelledReader(TwoPartReader[LabelledText]):
     name or by number from 1; where one is missing it is guessed, and `guess` of the files is the sentence that says so.
     A `separator` cuts the label into several. `classes`: "fine" takes labels as they stand, "coarse" what comes before
     the colon (`NUM` of `NUM:dist`), "binary" makes positive and negative of the five grades of sentiment trees and
-    leaves the neutral ones out.
+    leaves the neutral ones out. With `phrases` the nodes of trees follow the sentences, as texts with their own labels.
 
     >>> import tempfile
     >>> place = Path(tempfile.mkdtemp()) / "films.csv"
@@ -77,18 +82,20 @@ class LabelledReader(TwoPartReader[LabelledText]):
         label: Column = None,
         separator: str | None = None,
         classes: Classes = "fine",
+        phrases: bool = False,
         encoding: str = "utf-8",
     ) -> None:
         super().__init__(format, get_args(Format), (text, label), encoding)
         if classes not in get_args(Classes):
             raise UserError(f"data.classes={classes!r} is none: {nearest(classes, get_args(Classes))}")
-        self.separator, self.classes = separator, classes
+        self.separator, self.classes, self.phrases = separator, classes, phrases
 
     def files(self, paths: Paths) -> Files[LabelledText]:
         """The texts of some files, of a folder of them, or of folders that hold a class each."""
         places, format = self._files(named(paths))
-        if self.classes == "binary" and format != "trees":
-            raise UserError(f"-s data.classes=binary is for sentiment trees, and {places[0]} is not one: leave it out")
+        asked = {"data.classes=binary": self.classes == "binary", "data.phrases=true": self.phrases}
+        for setting in (setting for setting, given in asked.items() if given and format != "trees"):
+            raise UserError(f"-s {setting} is for sentiment trees, and {places[0]} is not one: leave it out")
         if is_table(format):
             table = cast(tables.Format, format)
             columns = self.find_columns(places[0], table)
@@ -99,9 +106,14 @@ class LabelledReader(TwoPartReader[LabelledText]):
                 f"{places[0]} has no columns: leave data.text_column and data.label_column out, "
                 "or give -s data.format=csv"
             )
-        return Files(
-            places, format, "texts with labels", lambda bad: self.made(self._parts(places, format, bad), "label", bad)
-        )
+
+        def texts(bad: BadLines) -> Iterator[LabelledText]:
+            yield from self.made(self._parts(places, format, bad), "label", bad)
+            if self.phrases:
+                for phrase in self.made(self._phrases(places, bad), "label", bad):
+                    yield replace(phrase, whole=False)
+
+        return Files(places, format, "texts with labels", texts)
 
     def record(self, parts: Parts, name: Column) -> LabelledText | None:
         """A text with its labels; neutral trees are left out where there are two classes."""
@@ -150,6 +162,13 @@ class LabelledReader(TwoPartReader[LabelledText]):
             for where, line in numbered(path, read_lines(path, self.encoding, bad)):
                 label, text = [*line.split(maxsplit=1), ""][:2]
                 yield Parts(where, text, label, {})
+
+    def _phrases(self, paths: list[Path], bad: BadLines) -> Iterator[Parts]:
+        """The nodes of trees below their roots."""
+        for path in paths:
+            for tree, where in iterate_trees(path, self.encoding, bad):
+                for node in islice(tree.nodes(), 1, None):
+                    yield Parts(where, " ".join(node.tokens()), (node.label,), {})
 
     def _of_classes(self, paths: list[Path], bad: BadLines) -> Iterator[Parts]:
         for name, path in _class_names(paths).items():

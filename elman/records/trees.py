@@ -29,15 +29,17 @@ class Tree:
     word: str | None = None
     children: tuple["Tree", ...] = ()
 
-    def tokens(self) -> list[str]:
-        """The words, from left to right."""
-        words, waiting = [], [self]
+    def nodes(self) -> Iterator["Tree"]:
+        """This node and all below it, each before its children, from left to right."""
+        waiting = [self]
         while waiting:
             node = waiting.pop()
-            if node.word is not None:
-                words.append(node.word)
+            yield node
             waiting.extend(reversed(node.children))
-        return words
+
+    def tokens(self) -> list[str]:
+        """The words, from left to right."""
+        return [node.word for node in self.nodes() if node.word is not None]
 
     def __str__(self) -> str:
         pieces: list[str] = []

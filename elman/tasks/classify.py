@@ -43,11 +43,12 @@ from elman.tasks.sections import (
     column,
 )
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
-from elman.tasks.transfer import StartSection, extended, put_under, same_rows
-from elman.tasks.vectors import Embedded, VectorsSection
+from elman.tasks.transfer import StartSection, extended, put_under, same_rows, with_units
+from elman.tasks.vectors import Embedded, VectorsSection, known_vectors
 from elman.text import Tokenizer, TokenizerSettings, fit_tokenizer
 from elman.text.encoder import TokenEncoder, WordEncoder
 from elman.text.settings import Kind
+from elman.text.words import WordTokenizer
 from elman.train.recipe import Section, TrainSettings
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class DataSettings(UnlabelledSection):
     separator: str | None = Field(None, min_length=1, description="cuts a label into several")
     several: bool | None = Field(None, description="several labels a text; seen from the texts if not given")
     classes: Classes = "fine"
+    phrases: bool = Field(False, description="of sentiment trees: the phrases in training sentences are texts too")
     dev_fraction: float = Field(0.1, ge=0, lt=1, description="of train, held out where dev is not given")
     test_fraction: float = Field(0.0, ge=0, lt=1, description="of train, held out where test is not given")
     folds: int = Field(0, ge=0, description="parts of a cross-validation; 0 is none")
@@ -106,6 +108,7 @@ class TextSettings(TokenizerSettings):
 
     kind: Kind = "bpe"
     lowercase: bool = True
+    vector_words: int = Field(50_000, ge=0, description="words of model.vectors that are known beside those of train")
 
 
 class ModelSettings(VectorsSection, StartSection, EmbeddingSection, TwoWaySection, OutputSection):
@@ -469,20 +472,28 @@ class Classify(Task[LabelledText, TextClassifier]):
 
     # Records
 
-    def reader(self, data: DataSettings) -> LabelledReader:
+    def reader(self, data: DataSettings, phrases: bool = False) -> LabelledReader:
         encoding = data.encoding or "utf-8"
-        if data.encoding is None and data.corpus is not None and not data.train:
+        if data.encoding is None and not data.train:
             from elman.corpora.catalogue import corpus
 
-            encoding = corpus(data.corpus).encoding
+            own = {corpus(name).encoding for name in data.corpora} or {encoding}
+            if len(own) > 1:
+                raise UserError(f"data.corpus names corpora in {' and '.join(sorted(own))}: one run reads one encoding")
+            (encoding,) = own
         return LabelledReader(
             format=data.format,
             text=column(data.text_column),
             label=column(data.label_column),
             separator=data.separator,
             classes=data.classes,
+            phrases=phrases,
             encoding=encoding,
         )
+
+    def read(self, source: Source, recipe: ClassifyRecipe, split: str, say: Say) -> list[LabelledText]:
+        """The texts of one split; phrases are there to learn from alone."""
+        return source.read(self.reader(recipe.data, recipe.data.phrases and split == "train"), say)
 
     def key(self, record: LabelledText) -> tuple[str, tuple[str, ...]]:
         return record.text, tuple(sorted(record.labels))
@@ -492,7 +503,7 @@ class Classify(Task[LabelledText, TextClassifier]):
 
     def settle(self, parts: dict[str, list[LabelledText]], recipe: ClassifyRecipe, say: Say) -> Data[LabelledText]:
         """Hold out what the recipe asks for, class by class, always the same for the same seed."""
-        data, train = recipe.data, parts["train"]
+        data, train = recipe.data, [record for record in parts["train"] if record.whole]
         several = _is_several(train, data)
         counts = Counter(label for record in train for label in record.labels)
         check_classes(counts, len(train), source_of(train[0].where))
@@ -511,6 +522,7 @@ class Classify(Task[LabelledText, TextClassifier]):
             dev_share /= 1 - data.test_fraction  # of what is left
         if "dev" not in parts and dev_share:
             train, dev = _part(train, dev_share, recipe.train.seed)
+        train = _with_phrases(train, parts["train"], [*dev, *test])
         if common := overlap(map(self.key, train), map(self.key, test)):
             say(
                 f"{common} of the {len(test)} test texts stand in training too, with the same label: "
@@ -533,9 +545,17 @@ class Classify(Task[LabelledText, TextClassifier]):
         options: dict[str, Any] = {"edges": recipe.model.edges, "longest": recipe.model.longest}
         if (language := data.starts.get("start")) is not None:
             return TokenEncoder(extended(language.tokenizer, texts), edge=language.reading.start_id, **options)
+        more = []
+        if recipe.text.kind == "words":
+            vectors = known_vectors(recipe, data, (word for text in texts for word in text.split()))
+            more = [] if vectors is None else vectors.words
         if recipe.model.characters:
-            return WordEncoder.fit(texts, recipe.text, **options)
-        return TokenEncoder(fit_tokenizer(recipe.text, texts), **options)
+            return WordEncoder.fit(texts, recipe.text, more, **options)
+        tokenizer = fit_tokenizer(recipe.text.tokenizer, texts)
+        if isinstance(tokenizer, WordTokenizer):
+            known = set(tokenizer.tokens)
+            tokenizer = with_units(tokenizer, {word: 0 for word in more if word not in known})
+        return TokenEncoder(tokenizer, **options)
 
     def embedded(self, vocabulary: Encoder) -> dict[str, Embedded]:
         known: Any = vocabulary.tokenizer if isinstance(vocabulary, TokenEncoder) else vocabulary.speller.words
@@ -550,7 +570,7 @@ class Classify(Task[LabelledText, TextClassifier]):
     def config_parts(self, recipe: ClassifyRecipe, data: Data[LabelledText], examples: Any) -> dict[str, Any]:
         language = data.starts.get("start")
         edge = {} if language is None else {"edge": language.reading.start_id}
-        return {"text": recipe.text, **data.facts, **edge}
+        return {"text": recipe.text, "labels": data.facts["labels"], "several": data.facts["several"], **edge}
 
     def begin_with(self, starts: dict[str, Any], network: Any, vocabulary: Encoder) -> None:
         if (language := starts.get("start")) is not None:
@@ -784,6 +804,17 @@ def _check_single(records: Sequence[LabelledText], several: bool) -> None:
 def _part(records: list[LabelledText], fraction: float, seed: int) -> tuple[list[LabelledText], list[LabelledText]]:
     kept, held = stratified_split([_class(record) for record in records], fraction, seed)
     return [records[index] for index in kept], [records[index] for index in held]
+
+
+def _with_phrases(
+    train: list[LabelledText], records: Sequence[LabelledText], held: Sequence[LabelledText]
+) -> list[LabelledText]:
+    """Training texts, and behind them the phrases of sentences that are not held out, each once with each label."""
+    places = {record.where for record in held}
+    phrases = (record for record in records if not record.whole and record.where not in places)
+    known = {(record.text, record.labels) for record in train}
+    fresh = {(record.text, record.labels): record for record in phrases}
+    return [*train, *(record for key, record in fresh.items() if key not in known)]
 
 
 def _class(record: LabelledText) -> tuple[str, ...]:

@@ -101,7 +101,7 @@ def _texts(source: Source, data: Any) -> list[str]:
     told |= {"encoding": data.encoding} if data.encoding != "utf-8" else {}  # a corpus has its own
     section = parse(section, {key: value for key, value in told.items() if value}, where="data")
     reader: Any = task.reader(section)
-    if data.text_column is None or data.corpus is not None or not all(Path(path).is_file() for path in source.paths):
+    if data.text_column is None or data.corpora or not all(Path(path).is_file() for path in source.paths):
         return [task.text_of(record) for record in source.read(reader, lambda line: None)]
     told = {"format": data.format, "column": column(data.text_column)}  # as texts to predict for: none needs a label
     return [

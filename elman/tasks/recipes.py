@@ -1,6 +1,6 @@
 """Recipes, of a file or of those that come with Elman, and the files that their data sections name."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,6 +40,16 @@ def find_recipe(source: Path | str) -> Path:
             f"{source} is a folder and no recipe: name each file or folder to train on with a --train of its own"
         )
     raise UserError(f"no recipe '{source}': {nearest(str(source), recipe_names())}")
+
+
+def check_made(key: str, folder: Path | str, task: str) -> None:
+    """Refuse a folder that is not there by the command that makes it, where a recipe of its name comes with Elman."""
+    place = Path(folder)
+    recipe = recipe_folder() / f"{place.name}.toml"
+    if place.exists() or not recipe.is_file() or read_toml(recipe).get("task") != task:
+        return
+    shown = place.relative_to(Path.cwd()) if place.is_relative_to(Path.cwd()) else place
+    raise UserError(f"{key}: {shown} is not there: make it with elman train {task} {place.name} --out {shown}")
 
 
 def load_recipe(kind: type[R], source: Path | str | None, settings: Settings = ()) -> R:
@@ -96,7 +106,7 @@ def replaced(recipe: Path | str | None, settings: Settings) -> str | None:
     hidden = _hidden(tables, given)
     if not hidden:
         return None
-    own = f"the corpus '{_data(tables)['corpus']}'" if "corpus" in hidden else "the files"
+    own = corpus_words(_data(tables)["corpus"]) if "corpus" in hidden else "the files"
     return f"your data take the place of {own} that the recipe {recipe} names"
 
 
@@ -108,6 +118,16 @@ def _hidden(tables: Mapping[str, Any], given: Mapping[str, Any]) -> set[str]:
     if data.get("corpus") is not None:
         return {split for split in ("train", "dev", "test") if own.get(split)} if own.get("train") else set()
     return set()
+
+
+def corpus_words(corpus: str | Sequence[str]) -> str:
+    """One corpus, or several, in words.
+
+    >>> corpus_words("names"), corpus_words(["brown", "wikitext2"])
+    ("the corpus 'names'", "the corpora 'brown', 'wikitext2'")
+    """
+    names = [corpus] if isinstance(corpus, str) else corpus
+    return f"the corp{'us' if len(names) == 1 else 'ora'} {', '.join(map(repr, names))}"
 
 
 def _data(tables: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -137,11 +157,14 @@ def without_files(recipe: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_files(data: DataSection, data_dir: Path | str | None = None) -> dict[str, list[Path]]:
-    """The files of each split: the user's own where given, else the corpus' of the catalogue."""
+    """The files of each split: the user's own where given, else those of the corpora of the catalogue."""
     given = {"train": data.train, "dev": data.dev, "test": data.test}
     files = {split: [Path(name) for name in names] for split, names in given.items() if names}
-    if data.corpus is not None and not data.train:
-        files = {**locate(data.corpus, data_dir), **files}
+    known: dict[str, list[Path]] = {}
+    for name in () if data.train else data.corpora:
+        for split, paths in locate(name, data_dir).items():
+            known.setdefault(split, []).extend(paths)
+    files = {**known, **files}
     if not files.get("train"):
         raise UserError("there is nothing to train on: give --train FILE, or a recipe with data.corpus")
     return files
@@ -149,7 +172,7 @@ def find_files(data: DataSection, data_dir: Path | str | None = None) -> dict[st
 
 def check_named(data: DataSection) -> None:
     """Refuse to look for the data of a model that does not say what they were."""
-    if data.corpus is None and not data.train:
+    if not data.corpora and not data.train:
         raise UserError("the model's folder does not name them, since they were in memory, or it was exported")
     if _is_piped(data):
         raise UserError("it learned from standard input, which is gone")
@@ -157,7 +180,7 @@ def check_named(data: DataSection) -> None:
 
 def check_there_again(data: DataSection) -> None:
     """Refuse to go on with a run whose data are gone: those in memory, and those of a pipe that is not there again."""
-    if data.corpus is None and not data.train:
+    if not data.corpora and not data.train:
         raise UserError("the records of this run were in memory: give them again, as they were given to fit")
     if _is_piped(data):
         again = UserError("this run learned from a pipe: pipe the same data again")

@@ -150,7 +150,7 @@ def card(folder: Path, recipe: Any, report: Report, pictures: Mapping[str, str])
         "",
         f"{task.sentence(recipe, report)}, {report['parameters']:,} parameters. Made with Elman {__version__}.",
         "",
-        f"Trained on {trained_on(data.corpus, data.train)}{count} for {epochs:g} epoch{'s' * (epochs != 1)} "
+        f"Trained on {trained_on(data.corpora, data.train)}{count} for {epochs:g} epoch{'s' * (epochs != 1)} "
         f"({run['steps']:,} updates) in {duration(run['seconds'])}{rate}, {threads} thread{'s' * (threads != 1)}. "
         "Every setting is in `recipe.toml`.",
         "",
@@ -221,12 +221,15 @@ def renamed(card: str, old: Path, new: Path) -> str:
     return head.replace(f"# {before}\n", f"# {after}\n", 1) + heading + commands
 
 
-def trained_on(corpus: str | None, files: Sequence[str]) -> str:
+def trained_on(corpora: Sequence[str], files: Sequence[str]) -> str:
     """The data of a run, as a card names them.
 
-    >>> trained_on(None, ["/home/me/a.txt"]), trained_on("names", []), trained_on(None, [])
+    >>> trained_on([], ["/home/me/a.txt"]), trained_on(["names"], []), trained_on([], [])
     ('`a.txt`', 'the corpus `names`', 'data in memory')
+    >>> trained_on(["brown", "wikitext2"], [])
+    'the corpora `brown`, `wikitext2`'
     """
-    if corpus is None and not files:
+    if not corpora and not files:
         return "data in memory"
-    return ", ".join(f"`{Path(name).name}`" for name in files) if files else f"the corpus `{corpus}`"
+    named = ", ".join(f"`{Path(name).name}`" for name in files or corpora)
+    return named if files else f"the corp{'us' if len(corpora) == 1 else 'ora'} {named}"

@@ -42,7 +42,7 @@ Shares = Annotated[tuple[float, ...], AfterValidator(_rising)]
 class DataSection(Section):
     """Where the records come from: a corpus of the catalogue, or the user's own files."""
 
-    corpus: str | None = Field(None, description="a name that `elman data list` shows")
+    corpus: str | tuple[str, ...] | None = Field(None, description="a name that `elman data list` shows, or several")
     train: tuple[str, ...] = ()
     dev: tuple[str, ...] = ()
     test: tuple[str, ...] = ()
@@ -53,6 +53,11 @@ class DataSection(Section):
     @classmethod
     def _one_or_several(cls, value: object) -> object:
         return (value,) if isinstance(value, str) else value
+
+    @property
+    def corpora(self) -> tuple[str, ...]:
+        """The names of `corpus`: none, one, or several that are read one behind the other."""
+        return (self.corpus,) if isinstance(self.corpus, str) else self.corpus or ()
 
 
 class UnlabelledSection(DataSection):

@@ -235,7 +235,9 @@ def language_start(task: Any, folder: str | Path) -> dict[str, Any]:
 def read_language_model(folder: str | Path, key: str, section: type[StartSection] | None) -> "LanguageModel":
     """The language model of a folder; refused where it has no layers, or none that the section, if any, could make."""
     from elman.tasks.language import LanguageModel
+    from elman.tasks.recipes import check_made
 
+    check_made(key, folder, "lm")
     try:
         language = LanguageModel.load(folder)
     except UserError as error:
@@ -299,8 +301,13 @@ def extended(tokenizer: Tokenizer, texts: Iterable[str]) -> Tokenizer:
         for unit in tokenizer.unknown(text):
             counts[unit] = counts.get(unit, 0) + 1
     new = sorted(unit for unit, count in counts.items() if count >= tokenizer.settings.min_count)
+    return with_units(tokenizer, {unit: counts[unit] for unit in new})
+
+
+def with_units(tokenizer: WordTokenizer | CharacterTokenizer, new: Mapping[str, int]) -> Tokenizer:
+    """A tokenizer that has other words, or characters, as well, behind its own; `new` has their counts."""
     units = [*tokenizer.tokens[len(tokenizer.settings.special_tokens) :], *new]
-    return type(tokenizer)(tokenizer.settings, units, [*tokenizer.counts.tolist(), *(counts[unit] for unit in new)])
+    return type(tokenizer)(tokenizer.settings, units, [*tokenizer.counts.tolist(), *new.values()])
 
 
 def word_rows(language: "LanguageModel", words: Sequence[str]) -> np.ndarray:

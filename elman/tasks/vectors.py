@@ -5,7 +5,7 @@ would without them, at random and as large as the section says. The vectors are 
 where it is resumed; a model's folder has them inside.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
@@ -93,6 +93,32 @@ def word_vectors(
     return WordVectors(list(rows), np.stack(list(rows.values())))
 
 
+def _named_vectors(key: str, path: str, **options: Any) -> WordVectors:
+    """The vectors that a key of `model` names."""
+    from elman.tasks.recipes import check_made
+
+    check_made(f"model.{key}", path, "embed")
+    try:
+        return word_vectors(path, **options)
+    except UserError as error:
+        raise UserError(f"model.{key}: {error}") from None
+
+
+def known_vectors(recipe: Any, data: "Data[Any]", words: Iterable[str]) -> WordVectors | None:
+    """The vectors that a recipe names, if any: of the words of the training records, and of `text.vector_words` more.
+
+    They are read once, and kept among the facts of the data.
+    """
+    text, path = recipe.text, recipe.model.vectors
+    if path is None:
+        return None
+    if "vectors" not in data.facts:
+        seen = {word.lower() if text.lowercase else word for word in words}
+        options: dict[str, Any] = {"first": text.vector_words, "lowercase": text.lowercase}
+        data.facts["vectors"] = _named_vectors("vectors", path, wanted=seen, **options)
+    return data.facts["vectors"]  # type: ignore[no-any-return]
+
+
 def find_vectors(task: "Task[Any, Any]", recipe: R, data: "Data[Any]", vocabulary: Any) -> tuple[R, Found]:
     """The vectors that a recipe begins with, and the recipe with their dimensions as `model.embedding`."""
     found: Found = {}
@@ -103,10 +129,7 @@ def find_vectors(task: "Task[Any, Any]", recipe: R, data: "Data[Any]", vocabular
             continue
         wanted = {spelling for token in embedded.tokens for spelling in (token, token.lower())}
         kept = data.facts.get(key)
-        try:
-            found[key] = kept if isinstance(kept, WordVectors) else word_vectors(path, first=0, wanted=wanted)
-        except UserError as error:
-            raise UserError(f"model.{key}: {error}") from None
+        found[key] = kept if isinstance(kept, WordVectors) else _named_vectors(key, path, first=0, wanted=wanted)
     for key, vectors in found.items():
         size = model.embedding
         told = not model.takes_their_size and "embedding" in model.model_fields_set  # or by the other side

@@ -64,6 +64,11 @@ class TokenizerSettings(BaseModel):
         """The tokens that hold the first ids."""
         return [*_first_tokens(self.bos, self.pad), *self.specials]
 
+    @property
+    def tokenizer(self) -> "TokenizerSettings":
+        """The settings of the tokenizer alone, where a task has more of them."""
+        return TokenizerSettings.model_validate({name: getattr(self, name) for name in TokenizerSettings.model_fields})
+
     def stored(self) -> dict[str, Any]:
         """As a `tokenizer.json` has them; what is not there was not asked for, as in files older than the key."""
         plain = self.model_dump(mode="json")

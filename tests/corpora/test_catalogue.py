@@ -116,8 +116,30 @@ def test_python_is_exported_with_its_folders(tmp_path: Path, monkeypatch: pytest
 def test_checksums_are_those_of_the_corpora(name: str, data_dir: Path) -> None:
     for files in locate(name, data_dir).values():
         for path in files:
-            (known,) = (file for file in CATALOGUE[name].files if file.name == path.name)
-            assert hashlib.sha256(path.read_bytes()).hexdigest() == known.sha256
+            (known,) = (file for file in CATALOGUE[name].files if file.name.rstrip("/") == path.name)
+            content = b"".join(file.read_bytes() for file in catalogue.files_of(path))
+            assert hashlib.sha256(content).hexdigest() == known.sha256
+
+
+def test_a_corpus_may_be_folders(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in ("good/1.txt", "good/2.txt", "bad/1.txt"):
+        (toy / "data" / "toy" / place).parent.mkdir(exist_ok=True)
+        (toy / "data" / "toy" / place).write_text(f"{place}\n")
+    files = tuple(CorpusFile(name, size, "") for name, size in (("bad/", 10), ("good/", 22)))
+    entry = replace(CATALOGUE["toy"], files=files, splits={"train": ("bad/", "good/")})
+    monkeypatch.setitem(CATALOGUE, "toy", entry)
+    data = toy / "data"
+    assert locate("toy", data) == {"train": [data / "toy" / "bad", data / "toy" / "good"]}
+    known = info("toy", data)["splits"]["train"]
+    assert known["bytes"] == 32 and len(known["files"]) == 3
+    assert [path.relative_to(toy) for path in export("toy", toy / "out", data)] == [
+        Path("out/bad/1.txt"), Path("out/good/1.txt"), Path("out/good/2.txt")
+    ]  # fmt: skip
+    with pytest.raises(UserError, match=r"has no address to download from: put bad/ \(10 bytes"):
+        locate("toy")
+    (data / "toy" / "good" / "2.txt").unlink()
+    with pytest.raises(UserError, match=r"good is not the toy that Elman knows \(11 bytes, not 22\)"):
+        locate("toy", data)
 
 
 def test_an_export_leaves_other_files_alone(toy: Path) -> None:

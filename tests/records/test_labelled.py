@@ -105,9 +105,32 @@ def test_the_parts_of_a_label_and_the_grades_of_trees(tmp_path: Path) -> None:
     ]
 
 
+def test_phrases_follow_the_sentences_and_stand_where_they_do(tmp_path: Path) -> None:
+    trees = write(tmp_path / "t.txt", "(3 (2 It) (4 (2 works) (2 well)))\n(2 (2 So) (1 so))\n")
+    found = list(LabelledReader(phrases=True).files(trees))
+    assert [(record.text, record.labels[0]) for record in found if record.whole] == [
+        ("It works well", "3"),
+        ("So so", "2"),
+    ]
+    phrases = [
+        (record.text, record.labels[0], record.where.line) for record in found if not record.whole and record.where
+    ]
+    assert phrases == [
+        ("It", "2", 1),
+        ("works well", "4", 1),
+        ("works", "2", 1),
+        ("well", "2", 1),
+        ("So", "2", 2),
+        ("so", "1", 2),
+    ]
+    graded = pairs(LabelledReader(phrases=True, classes="binary").files(trees))
+    assert graded == [("It works well", ("positive",)), ("works well", ("positive",)), ("so", ("negative",))]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "options", "message"),
     [
+        ("a.csv", "text,label\na,x\n", {"phrases": True}, r"data\.phrases=true is for sentiment trees"),
         ("a.csv", "text,lable\na,x\n", {"label": "label"}, r"a\.csv:1 has no column called 'label'.*'lable'"),
         ("a.csv", "a,b\n", {"label": 3, "text": 1}, "no column 3"),
         ("a.csv", "a,b,c\nd,e,f\n", {}, r"a\.csv:1 has 3 columns: say which"),

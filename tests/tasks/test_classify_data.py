@@ -8,7 +8,7 @@ import pytest
 
 from elman.errors import UserError
 from elman.records.labelled import LabelledText
-from elman.tasks import TASKS
+from elman.tasks import TASKS, recipes
 from elman.tasks.classify import ClassifyRecipe, DataSettings, class_weights
 from elman.tasks.task import Data
 from elman.train.recipe import TrainSettings
@@ -59,6 +59,32 @@ def test_folds_cover_every_text_once(tmp_path: Path) -> None:
     assert len(tested) == len(set(tested)) == 120
     for part in parts:
         assert {record.where for record in part.test}.isdisjoint(r.where for r in (*part.train, *part.dev))
+
+
+def test_phrases_of_held_out_sentences_are_not_learned_from(tmp_path: Path) -> None:
+    lines = [f"({grade} (2 film{number}) ({grade} (2 is) ({grade} {word})))"
+             for number, (grade, word) in enumerate([("0", "bad"), ("4", "good"), ("2", "so-so")] * 10)]  # fmt: skip
+    (tmp_path / "t.txt").write_text("\n".join(lines))
+    (tmp_path / "e.txt").write_text("(4 (2 a) (4 (2 good) (4 one)))\n")
+    data = data_of(tmp_path / "t.txt", format="trees", phrases=True, test=[str(tmp_path / "e.txt")], dev_fraction=0.2)
+    found = open_data(data, seed=1)
+    held = {record.text.split()[0] for record in found.dev}
+    assert len(held) == 6 and all(record.whole for record in (*found.dev, *found.test)) and len(found.test) == 1
+    assert not held & {word for record in found.train for word in record.text.split()}
+    texts = [(record.text, record.labels) for record in found.train]
+    assert len(texts) == len(set(texts)) and ("is good", ("4",)) in texts and ("good", ("4",)) in texts
+    assert [record.whole for record in found.train[:24]] == [True] * 24 and not found.train[24].whole
+    fold = open_data(data.model_copy(update={"test": (), "folds": 3, "fold": 2}), seed=1)
+    assert not {r.text.split()[0] for r in (*fold.dev, *fold.test)} & {w for r in fold.train for w in r.text.split()}
+
+
+def test_corpora_are_read_one_behind_the_other_in_one_encoding(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    write_table(tmp_path / "one.csv"), write_table(tmp_path / "two.csv")
+    monkeypatch.setattr(recipes, "locate", lambda name, data_dir: {"train": [tmp_path / f"{name}.csv"]})
+    found = recipes.find_files(DataSettings(corpus=("one", "two")))
+    assert found == {"train": [tmp_path / "one.csv", tmp_path / "two.csv"]}
+    with pytest.raises(UserError, match=r"data\.corpus names corpora in latin-1 and utf-8: one run reads one encoding"):
+        TASKS["classify"].reader(DataSettings(corpus=("trec", "names")))
 
 
 def test_class_weights(tmp_path: Path) -> None:

@@ -87,6 +87,38 @@ def test_they_stay_or_move_as_the_settings_say(task: str, frozen: str, data: Pat
     assert not np.array_equal(row_of(run, task, "there"), before["there"])
 
 
+@pytest.mark.parametrize("characters", ["0", "4"])
+def test_a_classifier_knows_words_of_the_vectors_that_training_lacks(characters: str, data: Path) -> None:
+    run, _ = begun("classify", data, f"model.characters={characters}")
+    assert row_of(run, "classify", "never").tolist() == pytest.approx([2.0, 2.1, 2.2, 2.3, 2.4])
+    assert list(run.task.embedded(run.model.vocabulary)["vectors"].tokens).count("cat") == 1
+    run, _ = begun("classify", data, f"model.characters={characters}", "text.vector_words=2")
+    assert "never" not in run.task.embedded(run.model.vocabulary)["vectors"].tokens
+
+
+@pytest.mark.parametrize(
+    ("task", "key", "recipe", "made"),
+    [
+        ("classify", "vectors", "wikitext2-vectors", "embed"),
+        ("tag", "vectors", "wikitext2-vectors", "embed"),
+        ("translate", "target_vectors", "wikitext2-vectors", "embed"),
+        ("classify", "start", "tinyshakespeare", "lm"),
+        ("translate", "decoder_start", "tinyshakespeare", "lm"),
+        ("tag", "strings", "tinyshakespeare", "lm"),
+    ],
+)
+def test_a_folder_that_is_not_there_is_told_with_the_command_that_makes_it(
+    task: str, key: str, recipe: str, made: str, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(data)
+    _, file, own = TASKS_WITH_WORDS[task]
+    folder: Any = [f"runs/{recipe}"] if key == "strings" else f"runs/{recipe}"
+    with pytest.raises(UserError) as error:
+        elman.fit(task, train=data / file, settings=[*own, f"model.{key}={folder!r}"], verbose=False)
+    command = f"elman train {made} {recipe} --out runs/{recipe}"
+    assert str(error.value) == f"model.{key}: runs/{recipe} is not there: make it with {command}"
+
+
 def test_the_padding_stays_zero(data: Path) -> None:
     run, _ = begun("lm", data)
     place = list(run.model.tokenizer.tokens).index("cat")
