@@ -66,8 +66,8 @@ class Reading:
 def on_disk(source: Source, data: Any) -> Sequence[Path]:
     """The files of a source; texts in memory are written to one, since text is read several times.
 
-    So are the texts of the records of another task, where `data.texts_of` says whose; corpora that are not for that task
-    are read as they stand, behind them.
+    So are the texts of the records of another task, where `data.texts_of` says whose; corpora that are not for that
+    task are read as they stand, behind them.
     """
     plain: Sequence[Path] = ()
     if source.objects is None and getattr(data, "texts_of", None) is not None:
