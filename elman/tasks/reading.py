@@ -66,13 +66,18 @@ class Reading:
 def on_disk(source: Source, data: Any) -> Sequence[Path]:
     """The files of a source; texts in memory are written to one, since text is read several times.
 
-    So are the texts of the records of another task, where `data.texts_of` says whose.
+    So are the texts of the records of another task, where `data.texts_of` says whose; corpora that are not for that
+    task are read as they stand, behind them.
     """
+    plain: Sequence[Path] = ()
     if source.objects is None and getattr(data, "texts_of", None) is not None:
         name = data.text_column or "text"  # by which they are read again
-        source = Source(objects=[{name: text} for text in _texts(source, data)], name=Path(source.paths[0]).stem)
+        plain = [path for path in source.paths if _is_of_another_task(path, data)]
+        source = Source([path for path in source.paths if path not in plain])
+        if source.paths:
+            source = Source(objects=[{name: text} for text in _texts(source, data)], name=Path(source.paths[0]).stem)
     if source.objects is None:
-        return source.paths
+        return [*source.paths, *plain]
     folder = Path(tempfile.mkdtemp(prefix="elman-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     name = getattr(data, "text_column", None) or "text"
@@ -86,7 +91,16 @@ def on_disk(source: Source, data: Any) -> Sequence[Path]:
             text_of(where, row.get(name, ""), name)  # told of by its place
         path, text = folder / f"{source.name}.jsonl", "".join(json.dumps(row) + "\n" for _, row in rows)
     path.write_text(text, encoding=data.encoding)
-    return [path]
+    return [path, *plain]
+
+
+def _is_of_another_task(path: Path, data: Any) -> bool:
+    """Whether a file is one of a corpus that is not for the task of `data.texts_of`."""
+    from elman.corpora.catalogue import corpus
+
+    others = [entry for entry in map(corpus, data.corpora) if data.texts_of not in entry.tasks and not data.train]
+    files = {Path(entry.name, name) for entry in others for names in entry.splits.values() for name in names}
+    return any(path.parts[-len(file.parts) :] == file.parts for file in files)
 
 
 def _texts(source: Source, data: Any) -> list[str]:

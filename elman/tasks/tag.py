@@ -174,6 +174,7 @@ class BatchSettings(SizeSection):
 
     made_up: float = Field(0.0, ge=0, le=1, description="share of words that are made up of others of their tag")
     swapped: float = Field(0.0, ge=0, le=1, description="share of spans in whose place another one is put")
+    with_spans: int = Field(1, ge=1, description="times that an epoch has each sentence with a span: finds more spans")
 
 
 class ReportSettings(Section):
@@ -727,7 +728,11 @@ class Tag(Task[Sentence, TagModel]):
         yield vocabulary.words.counts, "training words"
 
     def examples(self, recipe: TagRecipe, data: Data[Sentence], vocabulary: Speller) -> Sequence[Sentence]:
-        return data.train
+        """The training sentences, those with a span as often as the recipe says."""
+        if recipe.batch.with_spans == 1 or data.facts["scheme"] is None:
+            return data.train
+        with_spans = [sentence for sentence in data.train if set(sentence.tags) != {OUTSIDE}]
+        return [*data.train, *with_spans * (recipe.batch.with_spans - 1)]
 
     def lengths(self, examples: Sequence[Sentence]) -> list[int]:
         return [len(sentence.tokens) for sentence in examples]

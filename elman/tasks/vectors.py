@@ -41,8 +41,6 @@ class VectorsSection(Section):
             raise ValueError("model.vectors_frozen should be true, false, or a number of epochs from 0 on")
         if self.vectors_frozen and not named:
             raise ValueError("model.vectors_frozen needs model.vectors, a folder or a file to take them from")
-        if self.vectors_frozen and getattr(self, "sparse", False):
-            raise ValueError("model.sparse does not go with model.vectors_frozen: leave one of them out")
         if self.vectors_frozen and getattr(self, "max_norm", None) is not None:
             raise ValueError("model.max_norm would shorten frozen vectors: leave it out, or model.vectors_frozen")
         for key, start in (("vectors", "start"), ("target_vectors", "decoder_start")):
@@ -180,10 +178,17 @@ def fill_embeddings(run: "Training[Any, Any]", found: Found, say: "Say") -> None
 
 def _freeze(run: "Training[Any, Any]", weight: Any, rows: Any) -> None:
     """Rows get no gradient: always, or for the first epochs; all others still learn."""
+    import torch
+
     epochs = run.recipe.model.vectors_frozen
+    learns = torch.ones(len(weight), 1).index_fill(0, rows, 0.0)  # V x 1
 
     def hold(gradient: Any) -> Any:
-        still = epochs is True or run.current.progress < epochs
-        return gradient.index_fill(0, rows, 0.0) if still else gradient
+        if epochs is not True and run.current.progress >= epochs:
+            return gradient
+        if not gradient.is_sparse:
+            return gradient.index_fill(0, rows, 0.0)
+        read, values = gradient._indices(), gradient._values()  # 1 x N, N x E; a row may be there several times
+        return torch.sparse_coo_tensor(read, values * learns[read[0]], gradient.shape, check_invariants=False)
 
     weight.register_hook(hold)

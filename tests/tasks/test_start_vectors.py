@@ -70,9 +70,12 @@ def test_words_begin_with_their_vectors(task: str, data: Path) -> None:
 
 
 @pytest.mark.parametrize("task", TASKS_WITH_WORDS)
-@pytest.mark.parametrize("frozen", ["false", "true", "1"])
-def test_they_stay_or_move_as_the_settings_say(task: str, frozen: str, data: Path, tmp_path: Path) -> None:
-    run, _ = begun(task, data, f"model.vectors_frozen={frozen}", "train.evaluate_every=1000000")
+@pytest.mark.parametrize(
+    ("frozen", "sparse"), [("false", "false"), ("true", "false"), ("true", "true"), ("1", "false"), ("1", "true")]
+)
+def test_they_stay_or_move_as_the_settings_say(task: str, frozen: str, sparse: str, data: Path, tmp_path: Path) -> None:
+    told = (f"model.vectors_frozen={frozen}", f"model.sparse={sparse}")
+    run, _ = begun(task, data, *told, "train.evaluate_every=1000000")
     before = {word: row_of(run, task, word) for word in ("cat", "there")}
     trainer = Trainer(run, run.recipe.train, tmp_path / "run", quiet())
     first, seen = True, []

@@ -1,11 +1,13 @@
 """What is read, repaired, held out, warned of and refused."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from elman.errors import UserError
 from elman.records.tagged import Sentence
+from elman.tasks import TASKS
 from elman.tasks.tag import TagRecipe
 from elman.tasks.task import Data
 from tests.tasks.runs import open_task
@@ -33,6 +35,16 @@ def test_the_scheme_is_seen_from_the_tags(tmp_path: Path, tags: tuple[str, ...],
     assert data.facts["scheme"] == scheme
     assert data.train[0].tags == tags
     assert not [line for line in said if "not valid" in line]
+
+
+def test_sentences_with_spans_are_had_as_often_as_the_recipe_says(tmp_path: Path) -> None:
+    found = [Sentence(("Ada", str(n)), ("B-PER", "O")) for n in range(20)]
+    without = [Sentence(("nobody", str(n)), ("O", "O")) for n in range(30)]
+    told = recipe(write(tmp_path / "a.conll", [*found, *without]), "batch.with_spans=3")
+    data = open_task("tag", told)
+    counts = Counter(sentence.tokens for sentence in TASKS["tag"].examples(told, data, None))
+    assert {tokens[0]: count for tokens, count in counts.items()} == {"Ada": 3, "nobody": 1}
+    assert len(counts) == len(data.train)
 
 
 def test_an_odd_tag_among_spans_is_told(tmp_path: Path) -> None:

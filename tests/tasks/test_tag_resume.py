@@ -20,7 +20,7 @@ def _no_curves(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        ("model.crf=true", "train.average=ema", "batch.made_up=0.3", "batch.swapped=0.3"),
+        ("model.crf=true", "train.average=ema", "batch.made_up=0.3", "batch.swapped=0.3", "batch.with_spans=2"),
         ("model.cell=lstm", "model.layers=2", "model.dropout=0.3", "model.weight_dropout=0.1", "model.locked=false"),
     ],
 )

@@ -1,5 +1,7 @@
 """Language models under other tasks: what a network begins with, what follows from it, how it is tuned and shipped."""
 
+import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 import torch
 
 import elman
+from elman.corpora import CATALOGUE, CorpusFile
 from elman.errors import UserError
 from elman.tasks import TASKS, training
 from elman.tasks.export import export
@@ -381,6 +384,26 @@ def test_tagged_files_are_texts_too(tmp_path: Path) -> None:
     model = elman.fit("lm", train=file, settings={**settings, "train.steps": 1}, reporter=quiet())
     assert {"went", "Ada"} <= set(model.tokenizer.tokens)
     assert "B-PER" not in model.tokenizer.tokens
+
+
+@pytest.mark.parametrize("unit", ["stream", "line"])
+def test_a_corpus_of_plain_text_stands_beside_tagged_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit: str
+) -> None:
+    for name, tasks, text in (
+        ("posts", ("tag",), "Ada B-PER\nwent O\n\n" * 9),
+        ("books", ("lm",), "a fine zebra\n" * 9),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "train.txt").write_text(text)
+        entry = replace(CATALOGUE["sonnets"], name=name, tasks=tasks, splits={"train": ("train.txt",)})
+        file = CorpusFile("train.txt", len(text), sha256=hashlib.sha256(text.encode()).hexdigest())
+        monkeypatch.setitem(CATALOGUE, name, replace(entry, files=(file,)))
+    settings = {"data.corpus": ["books", "posts"], "data.texts_of": "tag", "text.kind": "words", "data.unit": unit}
+    settings |= {"train.steps": 1, "baseline.order": 0}
+    model = elman.fit("lm", settings=settings, data_dir=tmp_path, reporter=quiet())
+    assert {"fine", "zebra", "went", "Ada"} <= set(model.tokenizer.tokens)
+    assert not {"B-PER", "O"} & set(model.tokenizer.tokens)
 
 
 def test_a_run_that_names_its_language_model_from_here_resumes_by_the_same_command(
