@@ -42,12 +42,13 @@ from elman.tasks.sections import (
     UnlabelledSection,
     column,
 )
-from elman.tasks.task import Data, Say, Score, Source, Task, Training
+from elman.tasks.task import Data, Say, Score, Source, Task, Training, draw_labelled
 from elman.tasks.transfer import StartSection, extended, put_under, same_rows
-from elman.tasks.vectors import Embedded, VectorsSection
+from elman.tasks.vectors import Embedded, VectorsSection, vectors_beside
 from elman.text import Tokenizer, TokenizerSettings, fit_tokenizer
 from elman.text.encoder import TokenEncoder, WordEncoder
 from elman.text.settings import Kind
+from elman.text.words import WordTokenizer
 from elman.train.recipe import Section, TrainSettings
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class TextSettings(TokenizerSettings):
 
     kind: Kind = "bpe"
     lowercase: bool = True
+    vector_words: int = Field(0, ge=0, description="words of model.vectors that are known beside those of train")
 
 
 class ModelSettings(VectorsSection, StartSection, EmbeddingSection, TwoWaySection, OutputSection):
@@ -194,6 +196,12 @@ class ClassifyRecipe(Section):
     def _characters_need_words(self) -> "ClassifyRecipe":
         if self.model.characters and self.text.kind != "words":
             raise ValueError('model.characters spells words: it needs text.kind = "words"')
+        return self
+
+    @model_validator(mode="after")
+    def _vectors_of_words(self) -> "ClassifyRecipe":
+        if self.text.vector_words and self.text.kind != "words":
+            raise ValueError('text.vector_words adds words: it needs text.kind = "words"')
         return self
 
     @model_validator(mode="after")
@@ -511,6 +519,9 @@ class Classify(Task[LabelledText, TextClassifier]):
             dev_share /= 1 - data.test_fraction  # of what is left
         if "dev" not in parts and dev_share:
             train, dev = _part(train, dev_share, recipe.train.seed)
+        train = draw_labelled(train, data.labels, recipe.train.seed, self.records)
+        if data.labels and len({_class(record) for record in train}) == 1:
+            raise UserError(f"the {data.labels} training texts of data.labels have one class only: give more of them")
         if common := overlap(map(self.key, train), map(self.key, test)):
             say(
                 f"{common} of the {len(test)} test texts stand in training too, with the same label: "
@@ -533,9 +544,18 @@ class Classify(Task[LabelledText, TextClassifier]):
         options: dict[str, Any] = {"edges": recipe.model.edges, "longest": recipe.model.longest}
         if (language := data.starts.get("start")) is not None:
             return TokenEncoder(extended(language.tokenizer, texts), edge=language.reading.start_id, **options)
+        extra: Sequence[str] = ()
+        if (
+            recipe.text.vector_words
+            and (vectors := vectors_beside(recipe, data, (word for text in texts for word in text.split()))) is not None
+        ):
+            extra = vectors.words
         if recipe.model.characters:
-            return WordEncoder.fit(texts, recipe.text, **options)
-        return TokenEncoder(fit_tokenizer(recipe.text, texts), **options)
+            return WordEncoder.fit(texts, recipe.text.tokenizer, extra, **options)
+        tokenizer = fit_tokenizer(recipe.text.tokenizer, texts)
+        return TokenEncoder(
+            tokenizer.with_words(extra) if isinstance(tokenizer, WordTokenizer) else tokenizer, **options
+        )
 
     def embedded(self, vocabulary: Encoder) -> dict[str, Embedded]:
         known: Any = vocabulary.tokenizer if isinstance(vocabulary, TokenEncoder) else vocabulary.speller.words
@@ -550,7 +570,7 @@ class Classify(Task[LabelledText, TextClassifier]):
     def config_parts(self, recipe: ClassifyRecipe, data: Data[LabelledText], examples: Any) -> dict[str, Any]:
         language = data.starts.get("start")
         edge = {} if language is None else {"edge": language.reading.start_id}
-        return {"text": recipe.text, **data.facts, **edge}
+        return {"text": recipe.text, "labels": data.facts["labels"], "several": data.facts["several"], **edge}
 
     def begin_with(self, starts: dict[str, Any], network: Any, vocabulary: Encoder) -> None:
         if (language := starts.get("start")) is not None:

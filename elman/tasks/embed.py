@@ -85,11 +85,6 @@ class TextSettings(TokenizerSettings):
             raise ValueError("text.phrases joins words: it needs text.kind = words")
         return self
 
-    @property
-    def tokenizer(self) -> TokenizerSettings:
-        """The settings of the tokenizer alone."""
-        return TokenizerSettings.model_validate({name: getattr(self, name) for name in TokenizerSettings.model_fields})
-
 
 class ModelSettings(Section):
     """What is learned, and from what."""

@@ -39,16 +39,15 @@ from elman.tasks.model import Model, check_texts, listed
 from elman.tasks.predict import PredictOptions
 from elman.tasks.sections import EmbeddingSection, Name, SizeSection, TransferSettings, TwoWaySection, UnlabelledSection
 from elman.tasks.strings import StringModel, StringStates, fill_strings, string_models
-from elman.tasks.task import Data, Say, Score, Source, Task, Training
+from elman.tasks.task import Data, Say, Score, Source, Task, Training, draw_labelled
 from elman.tasks.transfer import StartSection, put_under, word_rows
-from elman.tasks.vectors import Embedded, VectorsSection, word_vectors
+from elman.tasks.vectors import Embedded, VectorsSection, vectors_beside
 from elman.text import Tokenizer
 from elman.text.encoder import spelled, words
 from elman.text.spans import OUTSIDE, Scheme, Span, convert, detect_scheme, read_spans, repair, split_tag, write_tags
 from elman.text.spelling import Speller
 from elman.text.strings import StringReader
 from elman.text.tagging import Tagging, cut, join
-from elman.text.vectors import WordVectors
 from elman.train.recipe import Section, TrainSettings
 
 if TYPE_CHECKING:
@@ -685,6 +684,7 @@ class Tag(Task[Sentence, TagModel]):
         scheme = _scheme(recipe.data, parts["train"], say)
         valid = {split: repaired(sentences, scheme, SPLITS[split], say) for split, sentences in parts.items()}
         data = super().settle(valid, recipe, say)
+        data.train = draw_labelled(data.train, recipe.data.labels, recipe.train.seed, self.records)
         data.facts["scheme"] = scheme
         known = {tag for sentence in data.train for tag in sentence.tags}
         if len(known) < 2:
@@ -702,7 +702,8 @@ class Tag(Task[Sentence, TagModel]):
     # The network
 
     def fit_vocabulary(self, recipe: TagRecipe, data: Data[Sentence]) -> Speller:
-        text, vectors = recipe.text, _vectors(recipe, data)
+        text = recipe.text
+        vectors = vectors_beside(recipe, data, (token for sentence in data.train for token in sentence.tokens))
         extra = () if vectors is None else vectors.words
         if (language := data.starts.get("start")) is not None:
             extra = language.tokenizer.tokens[len(language.tokenizer.settings.special_tokens) :]
@@ -884,21 +885,6 @@ def tag_names(tags: Sequence[Sequence[str]], scheme: Scheme | None, learned: Sch
     ['B-PER', 'E-PER', 'O']
     """
     return sorted({tag for row in tags for tag in (row if scheme is None else convert(row, learned))})
-
-
-def _vectors(recipe: TagRecipe, data: Data[Sentence]) -> WordVectors | None:
-    """Word vectors, where the recipe names some; read once."""
-    text, path = recipe.text, recipe.model.vectors
-    if path is None:
-        return None
-    if "vectors" not in data.facts:
-        seen = {token.lower() if text.lowercase else token for sentence in data.train for token in sentence.tokens}
-        try:
-            vectors = word_vectors(path, first=text.vector_words, wanted=seen, lowercase=text.lowercase)
-        except UserError as error:
-            raise UserError(f"model.vectors: {error}") from None
-        data.facts["vectors"] = vectors
-    return data.facts["vectors"]  # type: ignore[no-any-return]
 
 
 def _scheme(data: DataSettings, sentences: Sequence[Sentence], say: Say) -> Scheme | None:

@@ -5,7 +5,7 @@ would without them, at random and as large as the section says. The vectors are 
 where it is resumed; a model's folder has them inside.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
@@ -91,6 +91,23 @@ def word_vectors(
     if not rows:
         raise UserError(f"{path} has none of the words that are looked for: give vectors of such words")
     return WordVectors(list(rows), np.stack(list(rows.values())))
+
+
+def vectors_beside(recipe: Any, data: "Data[Any]", seen: Iterable[str]) -> WordVectors | None:
+    """The vectors of the words `seen` in training and of the first `text.vector_words`; None where none are named.
+
+    They are read once: `find_vectors` takes those that are kept here.
+    """
+    text, path = recipe.text, recipe.model.vectors
+    if path is None:
+        return None
+    if "vectors" not in data.facts:
+        wanted = {word.lower() if text.lowercase else word for word in seen}
+        try:
+            data.facts["vectors"] = word_vectors(path, first=text.vector_words, wanted=wanted, lowercase=text.lowercase)
+        except UserError as error:
+            raise UserError(f"model.vectors: {error}") from None
+    return data.facts["vectors"]  # type: ignore[no-any-return]
 
 
 def find_vectors(task: "Task[Any, Any]", recipe: R, data: "Data[Any]", vocabulary: Any) -> tuple[R, Found]:

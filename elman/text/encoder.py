@@ -65,14 +65,16 @@ class WordEncoder:
         self.to_json, self.save = speller.to_json, speller.save
 
     @classmethod
-    def fit(cls, texts: Iterable[str], settings: TokenizerSettings, **options: Any) -> "WordEncoder":
-        """An encoder for the words of training texts."""
+    def fit(
+        cls, texts: Iterable[str], settings: TokenizerSettings, extra: Iterable[str] = (), **options: Any
+    ) -> "WordEncoder":
+        """An encoder for the words of training texts, and for those that are `extra`."""
         ready = normaliser(settings.model_copy(update={"lowercase": False}))
         speller = Speller.fit(
             (word for line in texts for word in ready(line).split()),
             min_count=settings.min_count,
             size=settings.size,
-            extra=[EOS, *[BOS] * settings.bos, *[PAD] * settings.pad],
+            extra=[EOS, *[BOS] * settings.bos, *[PAD] * settings.pad, *extra],
             lowercase=settings.lowercase,
         )
         return cls(speller, settings, **options)

@@ -39,6 +39,11 @@ class TokenizerSettings(BaseModel):
     pad: bool = False
     specials: tuple[str, ...] = ()
 
+    @property
+    def tokenizer(self) -> "TokenizerSettings":
+        """The settings of the tokenizer alone, without what the section of a task has beside them."""
+        return TokenizerSettings.model_validate({name: getattr(self, name) for name in TokenizerSettings.model_fields})
+
     @field_validator("specials")
     @classmethod
     def _distinct(cls, specials: tuple[str, ...], known: ValidationInfo) -> tuple[str, ...]:

@@ -52,6 +52,17 @@ class WordTokenizer(Tokenizer):
         first[2:] = special[2:]
         return cls(settings, words, first + counts)
 
+    def with_words(self, words: Iterable[str]) -> Self:
+        """The same, with ids for more words behind its own.
+
+        >>> from elman.text import fit_tokenizer
+        >>> fit_tokenizer(TokenizerSettings(kind="words"), ["a cat"]).with_words(["a", "dog"]).tokens
+        ['<unk>', '<eos>', 'a', 'cat', 'dog']
+        """
+        new = [word for word in words if word not in self._index]
+        own = self.tokens[len(self.settings.special_tokens) :]
+        return type(self)(self.settings, [*own, *new], [*self.counts.tolist(), *[0] * len(new)])
+
     def encode(self, text: str) -> NDArray[np.int64]:
         """The ids of `text`, one for each word and each line end."""
         words = _split(self._ready(text))

@@ -171,3 +171,16 @@ def test_the_older_names_of_a_tagger_are_understood(data: Path) -> None:
 def test_a_negative_number_of_epochs_is_refused() -> None:
     with pytest.raises(UserError, match="a number of epochs from 0 on"):
         load_recipe(TASKS["lm"].Recipe, None, {"model.vectors": "any", "model.vectors_frozen": -1})
+
+
+@pytest.mark.parametrize("spelled", ["model.characters=0", "model.characters=4"])
+def test_a_classifier_knows_words_that_only_the_vectors_have(data: Path, tmp_path: Path, spelled: str) -> None:
+    run, _ = begun("classify", data, "text.vector_words=9", spelled)
+    assert row_of(run, "classify", "never") == pytest.approx(np.arange(20, 25) / 10)
+    with pytest.raises(ValueError, match="never"):
+        row_of(begun("classify", data, spelled)[0], "classify", "never")
+    run.model.save(tmp_path / "model")
+    model = elman.load(tmp_path / "model")
+    assert model.predict("never").probabilities != model.predict("nowhere").probabilities
+    with pytest.raises(UserError, match="text.vector_words adds words"):
+        begun("classify", data, "text.vector_words=9", "text.kind=characters")
