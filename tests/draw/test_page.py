@@ -199,7 +199,7 @@ def test_a_page_in_a_notebook_stands_in_a_frame_of_its_own() -> None:
 
 def test_a_spread_is_a_ground_or_a_bar_at_each_place() -> None:
     line = Line("runs", [1, 2], [1.0, 2.0], [0.5, 1.5], [1.5, 2.5])
-    band, bars = (page_html(one(Lines("", [line], whiskers=whiskers))) for whiskers in (False, True))
+    band, bars = (one(Lines("", [line], whiskers=whiskers)) for whiskers in (False, True))
     assert 'class="band n0"' in band and 'class="band n0"' not in bars
     (drawn,) = re.findall(r'<path class="curve n0" d="([^"]+)"', bars)
     assert drawn.count("V") == 2
