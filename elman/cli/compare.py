@@ -12,6 +12,9 @@ from elman.cli.streams import unheard
 def compare(
     recipe: str = typer.Argument(..., help="A recipe's file, or the name of one that comes with Elman."),
     vary: list[str] = typer.Option([], "--vary", help="section.key=value,value; several keys are combined."),
+    variants: list[str] = typer.Option(
+        [], "--variant", help="'NAME: section.key=value ...': settings that go together."
+    ),
     seeds: int | None = typer.Option(None, "--seeds", min=1, help="Runs of each combination; 3 unless told."),
     settings: list[str] = typer.Option([], "--set", "-s", help="section.key=value, over the recipe, for all runs."),
     out: Path = typer.Option(..., "--out", "-o", help="A folder for the runs, the table and the picture."),
@@ -28,6 +31,7 @@ def compare(
         recipe,
         out=out,
         vary=vary,
+        variants=variants,
         seeds=seeds,
         settings=settings,
         force=force,
@@ -39,4 +43,6 @@ def compare(
     for place, line in enumerate(lines):
         table.add_row(*line, style="bold" if place == comparing.best(found) else None)
     console().print(table)
-    typer.echo(f"the runs are in {out}/runs, the table is in table.md and table.json, the picture is plot.png")
+    typer.echo(
+        f"the runs are in {out}/runs, the table is in table.md and table.json, the picture is plot.png, .svg and .html"
+    )

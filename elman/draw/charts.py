@@ -43,7 +43,8 @@ def lines_chart(panel: Lines, labelled: str, tips: Tips) -> str:
     across = Axis.around((x for line in panel.lines for x in line.x), panel.log_x, panel.x_range)
     heights = (y for line in panel.lines for y in (*line.y, *line.low, *line.high))
     up = Axis.around(heights, panel.log_y, panel.y_range, margin=0.04)
-    bands = "".join(_band(line, place, across, up) for place, line in enumerate(panel.lines))
+    spread = _whiskers if panel.whiskers else _band
+    bands = "".join(spread(line, place, across, up) for place, line in enumerate(panel.lines))
     curves = "".join(_curve(line, place, across, up) for place, line in enumerate(panel.lines))
     values = sorted({float(x) for line in panel.lines for x in line.x if across.share(x) is not None})
     probed = _spread(values, MOST_PROBES)
@@ -86,17 +87,26 @@ def _curve(line: Line, place: int, across: Axis, up: Axis) -> str:
     return f"<g class=n{place % NAMES}>{curve}<g class=marks>{marks}</g></g>"
 
 
+def _ends(line: Line, across: Axis, up: Axis) -> Iterator[list[tuple[float, float, float]]]:
+    """Where a curve is, and how low and how high it spreads there: the parts between its gaps."""
+    spread = zip(line.x, line.low, line.high, strict=True) if line.low and line.high else ()
+    return _runs((_x(across, x), _y(up, low, LINES_HEIGHT), _y(up, high, LINES_HEIGHT)) for x, low, high in spread)
+
+
+def _whiskers(line: Line, place: int, across: Axis, up: Axis) -> str:
+    """How far a curve spreads, as a bar at each of its places."""
+    bars = "".join(f"M{x:.1f} {low:.1f}V{high:.1f}" for run in _ends(line, across, up) for x, low, high in run)
+    return f'<path class="curve n{place % NAMES}" d="{bars}"/>' if bars else ""
+
+
 def _band(line: Line, place: int, across: Axis, up: Axis) -> str:
     """How far a curve spreads, as a ground below it."""
-    if not line.low or not line.high:
-        return ""
     parts = []
-    spread = zip(line.x, line.low, line.high, strict=True)
-    for run in _runs((_x(across, x), _y(up, low, LINES_HEIGHT), _y(up, high, LINES_HEIGHT)) for x, low, high in spread):
+    for run in _ends(line, across, up):
         there = "L".join(f"{x:.1f} {high:.1f}" for x, _, high in run)
         back = "L".join(f"{x:.1f} {low:.1f}" for x, low, _ in reversed(run))
         parts.append(f"M{there}L{back}z")
-    return f'<path class="band n{place % NAMES}" d="{"".join(parts)}"/>'
+    return f'<path class="band n{place % NAMES}" d="{"".join(parts)}"/>' if parts else ""
 
 
 def _runs(points: Iterable[tuple[float | None, ...]]) -> Iterator[list[Any]]:

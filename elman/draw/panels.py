@@ -113,6 +113,8 @@ class Lines(Panel):
     note: str = ""
     x_range: Range | None = None
     y_range: Range | None = None
+    whiskers: bool = False
+    """Whether the spread is a bar at each place, for curves of few; else a ground along the curve."""
 
 
 @dataclass(frozen=True)

@@ -388,7 +388,9 @@ def _lines(panel: Lines) -> Drawn:
             marks = {"marker": MARKERS[place % len(MARKERS)], "markevery": every, "ms": 4, "mec": "white", "mew": 0.6}
             style: dict[str, Any] = {"color": colour, "lw": 1.6, "ls": "--" if line.dashed else "-"} | marks
             axes.plot(_known(line.x), y, label=f"line {place}", **style)
-            if line.low and line.high:
+            if line.low and line.high and panel.whiskers:
+                axes.vlines(_known(line.x), _known(line.low), _known(line.high), color=colour, lw=1.2)
+            elif line.low and line.high:
                 axes.fill_between(_known(line.x), _known(line.low), _known(line.high), color=colour, alpha=0.15, lw=0)
         across = Axis.around((x for line in panel.lines for x in line.x), panel.log_x, panel.x_range, 0.02)
         heights = (y for line in panel.lines for y in (*line.y, *line.low, *line.high))

@@ -38,8 +38,8 @@ class Cell(nn.Module):
 
     `project` holds all that depends on the input only, so that a layer can do it for all steps at once. `blocks` is
     how many matrices of H rows stand on each other in a weight: one for each gate, and for what the state is moved to.
-    A cell that carries more than its output h from step to step has the size of each part in `state_sizes`, and one
-    with other weights than two matrices and two biases has them in `shapes`.
+    A cell that carries more than its output h from step to step has the size of each part in `state_sizes`, their
+    letters in `letters`, and one with other weights than two matrices and two biases has them in `shapes`.
 
     >>> cell = LSTMCell(input_size=3, hidden_size=5)
     >>> h, c = cell(torch.zeros(2, 3))
@@ -48,6 +48,8 @@ class Cell(nn.Module):
     """
 
     blocks: ClassVar[int]
+    letters: ClassVar[str] = "hc"
+    """The parts of the state as the equation calls them; a cell may have the first alone."""
 
     weight_ih: Tensor
     weight_hh: Tensor

@@ -21,6 +21,8 @@ class CombinedCell(ElmanCell):
     (torch.Size([2, 8]), torch.Size([2, 5]), [1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
     """
 
+    letters = "uh"
+
     @property
     def output_size(self) -> int:
         return self.input_size + self.hidden_size

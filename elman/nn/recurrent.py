@@ -142,6 +142,7 @@ class Recurrent(nn.Module):
             options["proj_size"] = proj_size
         self.state_sizes = kind(input_size, hidden_size, device="meta", **options).state_sizes
         """The last dimension of each part of the state."""
+        self.letters = kind.letters
         self.output_size = self.state_sizes[0] * (self.directions if merge == "concat" else 1)
         self.layers = nn.ModuleList(
             _layer(kind, size, hidden_size, self.directions, weight_dropout, options) for size in self._input_sizes()

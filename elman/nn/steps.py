@@ -215,7 +215,7 @@ Step = Callable[[Tensor, State], State]
 def _recorded(cell: Cell, record: list[dict[str, Tensor]]) -> Step:
     def step(x: Tensor, state: State) -> State:
         after = cell.step(x, state)
-        record.append(cell.gates(x, state) | dict(zip("hc", after, strict=False)))
+        record.append(cell.gates(x, state) | dict(zip(cell.letters, after, strict=False)))
         return after
 
     return step

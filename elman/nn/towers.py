@@ -40,7 +40,7 @@ class Towers(nn.Module):
         first = towers[0]
         self.cell, self.connections, self.merge = first.cell, first.connections, first.merge
         self.input_size, self.hidden_size, self.num_layers = first.input_size, first.hidden_size, first.num_layers
-        self.state_sizes, self.directions = first.state_sizes, len(towers)
+        self.state_sizes, self.letters, self.directions = first.state_sizes, first.letters, len(towers)
         self.bidirectional = self.directions == 2
         self.output_size = first.output_size * self.directions
 

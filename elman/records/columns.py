@@ -267,10 +267,6 @@ class LineRoles(Roles):
             label = named_column(names, ("label",)) or (2 if is_table and len(row) == 2 else None)
         return text, label
 
-    def alone(self, row: Row) -> Column:
-        """The text is called so, or comes first."""
-        return self.fill(row, list(row), (None, None), iter(()))[0]
-
 
 def named_column(names: Sequence[str], usual: tuple[str, ...]) -> str | None:
     """The first of the `usual` names that is among `names`, as it is spelt there.

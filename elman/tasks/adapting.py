@@ -303,6 +303,25 @@ class AdaptingModel(LanguageModel):
 
     # Writing
 
+    def generate(self, prompt: str = "", **options: Any) -> list[str]:
+        """As every language model; while another thread lets it follow a text, it waits for that."""
+        with self._lock:
+            return super().generate(prompt, **options)
+
+    def stream(self, prompt: str = "", **options: Any) -> Iterator[tuple[int, str]]:
+        """As `generate`, in pieces; each waits for a text that is being followed."""
+        pieces = super().stream(prompt, **options)  # here, so that a mistake is told at once
+
+        def one_by_one() -> Iterator[tuple[int, str]]:
+            piece: tuple[int, str] | None = (0, "")
+            while piece is not None:
+                with self._lock:
+                    piece = next(pieces, None)
+                if piece is not None:
+                    yield piece
+
+        return one_by_one()
+
     def stepper(self, label: str | None = None) -> StepModel[Any]:
         """The model as something that reads one id at a time, and remembers it where there is a cache."""
         from elman.tasks.cached_steps import CachedSteps

@@ -5,7 +5,7 @@ model.predict("A fine film.").label
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -21,7 +21,7 @@ from elman.metrics.metric import Metric
 from elman.ragged import Ragged
 from elman.records.classes import check_classes, check_known, overlap, seen, stratified_folds, stratified_split
 from elman.records.labelled import Classes, Format, LabelledReader, LabelledText
-from elman.records.places import source_of
+from elman.records.places import Place, source_of
 from elman.runtime import CompiledCharacters, Layers
 from elman.runtime import Encoder as CompiledLayers
 from elman.runtime.encoder import pooled_size
@@ -42,7 +42,7 @@ from elman.tasks.sections import (
     UnlabelledSection,
     column,
 )
-from elman.tasks.task import Data, Say, Score, Source, Task, Training
+from elman.tasks.task import Data, Say, Score, Source, Task, Training, draw_labelled
 from elman.tasks.transfer import StartSection, extended, put_under, same_rows, with_units
 from elman.tasks.vectors import Embedded, VectorsSection, known_vectors
 from elman.text import Tokenizer, TokenizerSettings, fit_tokenizer
@@ -522,7 +522,12 @@ class Classify(Task[LabelledText, TextClassifier]):
             dev_share /= 1 - data.test_fraction  # of what is left
         if "dev" not in parts and dev_share:
             train, dev = _part(train, dev_share, recipe.train.seed)
-        train = _with_phrases(train, parts["train"], [*dev, *test])
+        drawn = draw_labelled(train, data.labels, recipe.train.seed, self.records)
+        left = {record.where for record in train} - {record.where for record in drawn}
+        train = drawn
+        if data.labels and len({_class(record) for record in train}) == 1:
+            raise UserError(f"the {data.labels} training texts of data.labels have one class only: give more of them")
+        train = _with_phrases(train, parts["train"], left | {record.where for record in (*dev, *test)})
         if common := overlap(map(self.key, train), map(self.key, test)):
             say(
                 f"{common} of the {len(test)} test texts stand in training too, with the same label: "
@@ -807,11 +812,10 @@ def _part(records: list[LabelledText], fraction: float, seed: int) -> tuple[list
 
 
 def _with_phrases(
-    train: list[LabelledText], records: Sequence[LabelledText], held: Sequence[LabelledText]
+    train: list[LabelledText], records: Sequence[LabelledText], held: Collection[Place | None]
 ) -> list[LabelledText]:
-    """Training texts, and behind them the phrases of sentences that are not held out, each once with each label."""
-    places = {record.where for record in held}
-    phrases = (record for record in records if not record.whole and record.where not in places)
+    """Training texts, and behind them the phrases of sentences that stand at no place of `held`, each once a label."""
+    phrases = (record for record in records if not record.whole and record.where not in held)
     known = {(record.text, record.labels) for record in train}
     fresh = {(record.text, record.labels): record for record in phrases}
     return [*train, *(record for key, record in fresh.items() if key not in known)]

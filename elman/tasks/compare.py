@@ -2,6 +2,8 @@
 
 compare("names-compare", vary={"model.cell": ["rnn", "lstm", "gru"], "model.hidden": [64, 128]}, out="runs/cells")
 
+What differs by more than one key is a variant: `variants={"vectors": {"model.vectors": "runs/words"}, "none": {}}`.
+
 Each run has a folder of its own under `out/runs`. One that is finished is not repeated, one that was interrupted goes
 on where it stopped; so the same command resumes a comparison, and one with more values adds to it.
 """
@@ -18,8 +20,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from elman.draw.output import write
+from elman.draw.panels import Bars, Column, Line, Lines, Page, Panel, Table
 from elman.errors import Interrupted, UserError
-from elman.files import write_aside, write_json, write_text
+from elman.files import write_json, write_text
 from elman.metrics.metric import Metric
 from elman.tasks import TASKS, find_task, recipe_task, training
 from elman.tasks.lock import locked
@@ -27,7 +31,7 @@ from elman.tasks.recipes import find_recipe, lay_over, replaced, settled
 from elman.tasks.report import Headline, Report
 from elman.tasks.run import finished_report, is_empty
 from elman.train.progress import Reporter, duration
-from elman.train.recipe import Section, Settings, apply_overrides, from_toml, plain, read_toml, toml_value
+from elman.train.recipe import Section, Settings, apply_overrides, flatten, from_toml, plain, read_toml, toml_value
 
 MOST_NAME = 150  # characters of a folder's name
 MOST_RUNS = 10_000
@@ -36,7 +40,14 @@ MOST_RUNS = 10_000
 MARK = "compare.toml"
 """The file by which the folder of a comparison is known."""
 
+PICTURES = ("plot.png", "plot.svg", "plot.html")
+VARIANT = "variant"
+"""The column of the variants, beside those of the keys that are varied."""
+LABELS = "data.labels"
+"""The key whose 0 is all records: tables and pictures have their number."""
+
 Vary = Mapping[str, Sequence[Any]] | Iterable[str]
+Variants = Mapping[str, Settings] | Iterable[str]
 
 
 @dataclass
@@ -49,6 +60,8 @@ class Entry:
     """Every metric of each run."""
     seconds: list[float] = field(default_factory=list)
     parameters: int = 0
+    records: int | None = None
+    """That each run learned from; None where a task does not count them."""
 
     def to_dict(self) -> dict[str, Any]:
         """As table.json holds it."""
@@ -59,6 +72,7 @@ class Entry:
             "scores": self.scores,
             "metrics": {key: mean_and_spread([each[key] for each in self.figures if key in each]) for key in keys},
             "parameters": self.parameters,
+            "records": self.records,
             "seconds": statistics.fmean(self.seconds),
         }
 
@@ -77,6 +91,7 @@ def compare(
     *,
     out: Path | str,
     vary: Vary = (),
+    variants: Variants = (),
     seeds: int | None = None,
     settings: Settings = (),
     force: bool = False,
@@ -86,22 +101,27 @@ def compare(
 ) -> dict[str, Any]:
     """Train every combination of what `vary` lists, `seeds` times each; returns what `table.json` holds.
 
-    `vary` is `{"model.hidden": [64, 128]}` or `["model.hidden=64,128"]`. A recipe may have both in a `[compare]` table.
+    `vary` is `{"model.hidden": [64, 128]}` or `["model.hidden=64,128"]`. `variants` are named settings, each combined
+    with all of these: `{"none": {}, "vectors": {"model.vectors": "runs/words"}}`, or `["none", "vectors:
+    model.vectors=runs/words"]`. A recipe may have all three in a `[compare]` table.
     """
     out, task = Path(out), recipe_task(recipe)
     tables = read_toml(find_recipe(recipe))
     asked = tables.pop("compare", {})
-    grid = read_vary(vary) or read_vary(asked.get("vary", ()))
+    grid, named = read_vary(vary), read_variants(variants)
+    if not grid and not named:
+        grid, named = read_vary(asked.get("vary", ())), read_variants(asked.get("variants", ()))
     count = _seeds(asked.get("seeds", 3) if seeds is None else seeds)
     given = apply_overrides({}, settings)
-    _check_grid(grid, given, count)
+    _check_grid(grid, named, given, count)
+    grid = {VARIANT: list(named), **grid} if named else grid
     kind = find_task(task).Recipe
     if (line := replaced(recipe, given)) is not None and show is not None:
         show(line)
     tables = lay_over(tables, given, recipe)
     entries = [Entry(dict(zip(grid, values, strict=True))) for values in itertools.product(*grid.values())]
     plan = [  # all are checked before the first one starts
-        (entry, seed, settled(kind, tables, {**entry.settings, "train.seed": seed}, str(recipe)))
+        (entry, seed, settled(kind, tables, _asked(entry.settings, named, seed), str(recipe)))
         for entry in entries
         for seed in range(1, count + 1)
     ]
@@ -122,13 +142,15 @@ def compare(
             entry.figures.append(report.figures()[1])
             entry.seconds.append(_seconds(report))
             entry.parameters = int(report["parameters"])
+            entry.records = report["run"].get(TASKS[task].records)
         runs = [entry.to_dict() for entry in entries]
         assert headline is not None
-        named = {"score": headline.name, "metric": headline.metric.key}
-        found = {"task": task, **named, "seeds": count, "varied": list(grid), "runs": runs}
+        told = {"score": headline.name, "metric": headline.metric.key}
+        found = {"task": task, **told, "seeds": count, "varied": list(grid), "variants": named, "runs": runs}
         write_json(out / "table.json", found)
         write_text(out / "table.md", markdown(found))
-        draw(found, out / "plot.png")
+        for name in PICTURES:
+            write(out / name, lambda: page(found, str(recipe)), dict)
     return found
 
 
@@ -167,6 +189,31 @@ def read_vary(vary: Vary) -> dict[str, list[Any]]:
     return found
 
 
+def read_variants(variants: Variants) -> dict[str, dict[str, Any]]:
+    """The settings of each variant, by its name.
+
+    >>> read_variants(["none", "larger: model.hidden=256 train.lr=1e-3"])
+    {'none': {}, 'larger': {'model': {'hidden': 256}, 'train': {'lr': 0.001}}}
+    """
+    if isinstance(variants, Mapping):
+        return {str(name): apply_overrides({}, settings) for name, settings in variants.items()}
+    found: dict[str, dict[str, Any]] = {}
+    for text in [variants] if isinstance(variants, str) else variants if isinstance(variants, Iterable) else [variants]:
+        name, _, settings = text.partition(":") if isinstance(text, str) else ("", "", "")
+        if not name.strip() or "=" in name:
+            raise UserError(f"'{text}' is no variant: write  NAME: section.key=value section.key=value")
+        if name.strip() in found:
+            raise UserError(f"there are two variants '{name.strip()}': give each a name of its own")
+        found[name.strip()] = apply_overrides({}, settings.split())
+    return found
+
+
+def _asked(chosen: Mapping[str, Any], variants: Mapping[str, Mapping[str, Any]], seed: int) -> dict[str, Any]:
+    """The settings of one run: those of its variant, and of each key that is varied."""
+    varied = {key: value for key, value in chosen.items() if key != VARIANT}
+    return apply_overrides(variants.get(chosen.get(VARIANT, ""), {}), {**varied, "train.seed": seed})
+
+
 def _distinct(values: Iterable[Any]) -> list[Any]:
     return list({toml_value(value): value for value in map(plain, values)}.values())
 
@@ -177,16 +224,23 @@ def _seeds(asked: Any) -> int:
     return asked
 
 
-def _check_grid(grid: Mapping[str, Sequence[Any]], given: Mapping[str, Any], seeds: int) -> None:
-    """Refuse a comparison of nothing, one without an end, and one whose seeds are said twice."""
-    if not grid or not all(grid.values()):
+def _check_grid(
+    grid: Mapping[str, Sequence[Any]],
+    variants: Mapping[str, Mapping[str, Any]],
+    given: Mapping[str, Any],
+    seeds: int,
+) -> None:
+    """Refuse a comparison of nothing, one without an end, and one with a key that is said twice."""
+    if not (grid or variants) or not all(grid.values()):
         raise UserError("there is nothing to compare: give --vary section.key=value,value")
-    if (runs := seeds * math.prod(map(len, grid.values()))) > MOST_RUNS:
+    if (runs := seeds * max(len(variants), 1) * math.prod(map(len, grid.values()))) > MOST_RUNS:
         raise UserError(
             f"that makes {runs:,} runs, and {MOST_RUNS:,} are the most: give fewer --seeds, or less to --vary"
         )
-    trained = given.get("train")
-    if "train.seed" in grid or (isinstance(trained, Mapping) and "seed" in trained):
+    said = {key: name for name, settings in variants.items() for key in flatten(settings)}
+    if twice := [key for key in grid if key in said]:
+        raise UserError(f"{twice[0]} is varied, and the variant '{said[twice[0]]}' says it too: leave one out")
+    if "train.seed" in {*grid, *said, *flatten(given)}:
         raise UserError("every combination is trained with the seeds 1, 2, ...: leave train.seed out, and give --seeds")
 
 
@@ -244,11 +298,16 @@ def rows(found: Mapping[str, Any]) -> list[list[str]]:
     names = [f"{found['score']} (mean ± spread)", *(metric.name for metric in others)]
     lines = [[*found["varied"], *names, "parameters", "time"]]
     for entry in found["runs"]:
-        shown = [shown_value(value) for value in entry["settings"].values()]
+        shown = [_shown_setting(key, entry) for key in entry["settings"]]
         shown.append(_shown_score(_metric(found), entry, found["seeds"]))
         shown += [_shown_score(metric, entry["metrics"].get(metric.key), found["seeds"]) for metric in others]
         lines.append([*shown, f"{entry['parameters']:,}", duration(entry["seconds"])])
     return lines
+
+
+def _shown_setting(key: str, entry: Mapping[str, Any]) -> str:
+    value = entry["settings"][key]
+    return f"all {entry['records']:,}" if key == LABELS and value == 0 else shown_value(value)
 
 
 def _shown_score(metric: Metric, score: Mapping[str, Any] | None, seeds: int) -> str:
@@ -288,39 +347,52 @@ def markdown(found: Mapping[str, Any]) -> str:
     return "\n".join([f"| {' | '.join(heading)} |", rule, *(f"| {' | '.join(line)} |" for line in lines)]) + "\n"
 
 
-def draw(found: Mapping[str, Any], path: Path) -> None:
-    """A PNG: the score over the values of a key that are numbers, a line for each combination of the others."""
-    from matplotlib.figure import Figure  # slow to import, and only needed here
-
-    runs, keys = found["runs"], found["varied"]
-    metric = _metric(found)
-    along = next((key for key in keys if all(_number(run["settings"][key]) is not None for run in runs)), None)
-    lines: dict[str, list[Mapping[str, Any]]] = {}
-    for run in runs:
-        rest = [shown_value(run["settings"][key]) for key in keys if key != along]
-        lines.setdefault(", ".join(rest) or found["score"], []).append(run)
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
-    axes = figure.subplots()
-    for label, members in lines.items():
-        means, spreads = ([metric.scaled(run[what]) for run in members] for what in ("mean", "spread"))
-        if along is None:
-            axes.errorbar([label], means, spreads, fmt="o", capsize=4)
-        else:
-            places = [_number(run["settings"][along]) or 0.0 for run in members]
-            axes.errorbar(places, means, spreads, marker="o", capsize=4, label=label)
-    if along is not None:
-        values = sorted({_number(run["settings"][along]) or 0.0 for run in runs})
-        if values[0] > 0 and len(values) > 2 and values[-1] / values[0] >= 4:
-            axes.set_xscale("log", base=2)
-        axes.set_xticks(values, [f"{value:g}" for value in values])
-        axes.set_xlabel(along)
-        if len(lines) > 1:
-            axes.legend(frameon=False)
-    axes.set_ylabel(found["score"] + (" (%)" if metric.percent else ""))
-    axes.spines[["top", "right"]].set_visible(False)
-    with write_aside(path) as aside:
-        figure.savefig(aside, format="png", dpi=120)
+def page(found: Mapping[str, Any], title: str) -> Page:
+    """The picture: a chart, and the table below it."""
+    heading, *lines = rows(found)
+    seeds = f"mean and standard deviation over {found['seeds']} seeds" if found["seeds"] > 1 else "one seed"
+    return Page(title, f"{found['score']}: {seeds}", [Column("", [chart(found), Table("", heading, lines)])])
 
 
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+def chart(found: Mapping[str, Any], title: str = "") -> Panel:
+    """The score over the values of a key that are numbers, a line for each combination of the others; else bars."""
+    metric, runs, along = _metric(found), found["runs"], _axis(found)
+    score = found["score"] + (" (%)" if metric.percent else "")
+    labelled = [(_label(run, along) or found["score"], run) for run in runs]
+    if along is None:
+        means, spreads = ([metric.scaled(run[what]) for run in runs] for what in ("mean", "spread"))
+        return Bars(title or score, [name for name, _ in labelled], means, spreads if found["seeds"] > 1 else ())
+    lines = []
+    for name in dict.fromkeys(name for name, _ in labelled):
+        own = sorted(
+            (_place(run, along), metric.scaled(run["mean"]), metric.scaled(run["spread"]))
+            for label, run in labelled
+            if label == name
+        )
+        x, y = [place for place, _, _ in own], [mean for _, mean, _ in own]
+        ends = ([mean + sign * spread for _, mean, spread in own] for sign in (-1, 1))
+        lines.append(Line(name, x, y, *(ends if found["seeds"] > 1 else ())))
+    places = [_place(run, along) for run in runs]
+    decades = min(places) > 0 and max(places) >= 10 * min(places)
+    return Lines(title, lines, along, score, log_x=decades, whiskers=True)
+
+
+def _axis(found: Mapping[str, Any]) -> str | None:
+    """The first key whose values are numbers, several of them; None where there is none."""
+    for key in found["varied"]:
+        values = [run["settings"][key] for run in found["runs"]]
+        if (
+            all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+            and len(set(values)) > 1
+        ):
+            return str(key)
+    return None
+
+
+def _place(run: Mapping[str, Any], along: str) -> float:
+    return float(run["records"] if along == LABELS else run["settings"][along])
+
+
+def _label(run: Mapping[str, Any], along: str | None) -> str:
+    """What a run is called in a picture: the values of all keys but the one along its axis."""
+    return ", ".join(_shown_setting(key, run) for key in run["settings"] if key != along)

@@ -67,7 +67,13 @@ def settled(kind: type[R], tables: Mapping[str, Any], settings: Settings, path: 
     named = tables.get("model")
     knows = isinstance(named, Mapping) and any(named.get(key) for key in LANGUAGE_MODELS)
     asked = whole if knows else apply_overrides({}, settings)
-    return parse(kind, followed(kind, whole, asked), where=str(path or "the settings"))
+    recipe = parse(kind, followed(kind, whole, asked), where=str(path or "the settings"))
+    transfer: Any = getattr(recipe, "transfer", None)
+    if transfer is not None and transfer != type(transfer)() and not recipe.data.unlabelled:  # type: ignore[attr-defined]
+        raise UserError(
+            "the settings of transfer are for unlabelled texts, and there are none: give --unlabelled FILES"
+        )
+    return recipe
 
 
 def lay_over(tables: Mapping[str, Any], settings: Settings, where: Path | str | None = None) -> dict[str, Any]:

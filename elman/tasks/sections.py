@@ -63,6 +63,7 @@ class DataSection(Section):
 class UnlabelledSection(DataSection):
     """Data of which some may be without labels."""
 
+    labels: int = Field(0, ge=0, description="training records that are used, drawn by the seed; 0 is all")
     unlabelled: tuple[str, ...] = Field((), description="files of texts without labels, for a language model to learn")
 
     @field_validator("unlabelled", mode="before")

@@ -39,7 +39,7 @@ from elman.tasks.model import Model, check_texts, listed
 from elman.tasks.predict import PredictOptions
 from elman.tasks.sections import EmbeddingSection, Name, SizeSection, TransferSettings, TwoWaySection, UnlabelledSection
 from elman.tasks.strings import StringModel, StringStates, fill_strings, string_models
-from elman.tasks.task import Data, Say, Score, Source, Task, Training
+from elman.tasks.task import Data, Say, Score, Source, Task, Training, draw_labelled
 from elman.tasks.transfer import StartSection, put_under, word_rows
 from elman.tasks.vectors import Embedded, VectorsSection, known_vectors
 from elman.text import Tokenizer
@@ -685,6 +685,7 @@ class Tag(Task[Sentence, TagModel]):
         scheme = _scheme(recipe.data, parts["train"], say)
         valid = {split: repaired(sentences, scheme, SPLITS[split], say) for split, sentences in parts.items()}
         data = super().settle(valid, recipe, say)
+        data.train = draw_labelled(data.train, recipe.data.labels, recipe.train.seed, self.records)
         data.facts["scheme"] = scheme
         known = {tag for sentence in data.train for tag in sentence.tags}
         if len(known) < 2:

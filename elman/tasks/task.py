@@ -427,6 +427,18 @@ class Task(Generic[R, M]):
         return ("elman predict {model} FILE", "elman evaluate {model} FILE"), self.example
 
 
+def draw_labelled(records: list[R], count: int, seed: int, what: str) -> list[R]:
+    """So many training records by chance, in their order; with the same seed, fewer are among more. 0 is all of them.
+
+    >>> draw_labelled(list("abcdef"), 2, 1, "texts"), draw_labelled(list("abcdef"), 4, 1, "texts")
+    (['a', 'e'], ['a', 'b', 'c', 'e'])
+    """
+    if count > len(records):
+        raise UserError(f"data.labels = {count:,}, and there are {len(records):,} training {what}: give fewer, or 0")
+    drawn = np.random.default_rng(seed).permutation(len(records))[: count or len(records)]
+    return [records[index] for index in sorted(drawn)]
+
+
 def hold_out(records: list[R], share: float, seed: int, what: str) -> tuple[list[R], list[R]]:
     """Records to train on, and some by chance to hold out, the same for the same seed; both keep their order."""
     if len(records) < 2:

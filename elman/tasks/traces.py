@@ -301,15 +301,15 @@ def _inputs(tokens: Any, spelling: Any) -> Any:
 def _traced(tokens: list[str], body: "Recurrent", trace: "LayerTrace", skipped: int = 0) -> Trace:
     """The trace of one sequence, without its first steps."""
     parts = {name: part[skipped:] for name, part in named_parts(body, trace, None).items()}
-    return Trace(tokens, parts, rows_of(trace.output)[skipped:], _carried(trace.state, body.num_layers))
+    return Trace(tokens, parts, rows_of(trace.output)[skipped:], _carried(trace.state, body.num_layers, body.letters))
 
 
-def _carried(state: Any, layers: int) -> dict[str, Floats]:
+def _carried(state: Any, layers: int, letters: Sequence[str] = STATES) -> dict[str, Floats]:
     """A state of one sequence by layer and letter, the directions of a layer side by side."""
     from elman.nn.steps import as_state
 
     found: dict[str, Floats] = {}
-    for letter, part in zip(STATES, as_state(state), strict=False):
+    for letter, part in zip(letters, as_state(state), strict=False):
         rows = part.float().numpy().reshape(layers, -1)  # L x D*H; of L*D x 1 x H
         found |= {f"{depth}.{letter}": row for depth, row in enumerate(rows, 1)}
     return dict(sorted(found.items(), key=lambda pair: int(pair[0].split(".")[0])))

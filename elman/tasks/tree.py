@@ -38,7 +38,7 @@ from elman.tasks.model import Model
 from elman.tasks.predict import PredictOptions, read_texts
 from elman.tasks.sections import DataSection, EmbeddingSection, Name, SizeSection, column
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
-from elman.tasks.vectors import Embedded, VectorsSection, word_vectors
+from elman.tasks.vectors import Embedded, VectorsSection, known_vectors
 from elman.text.vocabulary import Vocabulary
 from elman.train.recipe import Section, TrainSettings
 
@@ -413,14 +413,8 @@ class TreeTask(Task[LabelledTree, TreeModel]):
     def fit_vocabulary(self, recipe: TreeRecipe, data: Data[LabelledTree]) -> Vocabulary:
         text = recipe.text
         words = [word.lower() if text.lowercase else word for record in data.train for word in record.tokens]
-        extra: Sequence[str] = ()
-        if recipe.model.vectors is not None:
-            kept = {"first": text.vector_words, "wanted": set(words), "lowercase": text.lowercase}
-            try:
-                data.facts["vectors"] = word_vectors(recipe.model.vectors, **kept)  # type: ignore[arg-type]
-            except UserError as error:
-                raise UserError(f"model.vectors: {error}") from None
-            extra = data.facts["vectors"].words
+        vectors = known_vectors(recipe, data, words)
+        extra = () if vectors is None else vectors.words
         return Vocabulary.fit(words, min_count=text.min_count, size=text.size, extra=extra, setting="text.min_count")
 
     def vocabulary_counts(self, vocabulary: Vocabulary) -> Iterator[tuple[np.ndarray, str]]:

@@ -39,6 +39,11 @@ class TokenizerSettings(BaseModel):
     pad: bool = False
     specials: tuple[str, ...] = ()
 
+    @property
+    def tokenizer(self) -> "TokenizerSettings":
+        """The settings of the tokenizer alone, without what the section of a task has beside them."""
+        return TokenizerSettings.model_validate({name: getattr(self, name) for name in TokenizerSettings.model_fields})
+
     @field_validator("specials")
     @classmethod
     def _distinct(cls, specials: tuple[str, ...], known: ValidationInfo) -> tuple[str, ...]:
@@ -63,11 +68,6 @@ class TokenizerSettings(BaseModel):
     def special_tokens(self) -> list[str]:
         """The tokens that hold the first ids."""
         return [*_first_tokens(self.bos, self.pad), *self.specials]
-
-    @property
-    def tokenizer(self) -> "TokenizerSettings":
-        """The settings of the tokenizer alone, where a task has more of them."""
-        return TokenizerSettings.model_validate({name: getattr(self, name) for name in TokenizerSettings.model_fields})
 
     def stored(self) -> dict[str, Any]:
         """As a `tokenizer.json` has them; what is not there was not asked for, as in files older than the key."""

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from elman.tasks.compare import PICTURES
 from tests.cli.invoke import invoke
 from tests.tasks.classify_runs import SMALL, write_table
 
@@ -18,7 +19,7 @@ def test_a_comparison_shows_its_table_and_keeps_its_runs(tmp_path: Path) -> None
     assert "held-out accuracy" in shown
     assert "±" in shown
     assert "run 4 of 4: model.cell = gru, seed 2" in error
-    assert {path.name for path in out.iterdir()} == {"runs", "compare.toml", "table.md", "table.json", "plot.png"}
+    assert {path.name for path in out.iterdir()} == {"runs", "compare.toml", "table.md", "table.json", *PICTURES}
     again, shown_again, _ = invoke(*command)
     assert (again, shown_again) == (0, shown)
 

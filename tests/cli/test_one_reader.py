@@ -166,11 +166,12 @@ def test_a_table_of_pairs_is_read_as_in_training(tmp_path: Path, models: Path) -
     assert [json.loads(line)["text"] for line in out.splitlines()] == ["ab", '"c']
 
 
-def test_columns_that_do_not_say_what_they_are(tmp_path: Path, models: Path) -> None:
+@pytest.mark.parametrize("task", ["classify", "lm"])
+def test_columns_that_do_not_say_what_they_are(tmp_path: Path, models: Path, task: str) -> None:
     (tmp_path / "new.csv").write_text("7,grimulfa,north\n8,olaina,south\n")
-    code, _, error = invoke("predict", str(models / "classify"), str(tmp_path / "new.csv"))
+    code, _, error = invoke("predict", str(models / task), str(tmp_path / "new.csv"))
     assert code == 2
     assert "new.csv:1 has 3 columns: say which is the text, such as --column 1" in error
-    code, out, error = invoke("predict", str(models / "classify"), str(tmp_path / "new.csv"), "--column", "2", "--json")
+    code, out, error = invoke("predict", str(models / task), str(tmp_path / "new.csv"), "--column", "2", "--json")
     assert code == 0, error
     assert [json.loads(line)["text"] for line in out.splitlines()] == ["grimulfa", "olaina"]

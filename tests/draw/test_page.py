@@ -175,6 +175,7 @@ def test_columns_stand_beside_each_other_only_where_there_are_several() -> None:
         Lines("nothing", []),
         Lines("nothing", [Line("none", [], [])], log_x=True, log_y=True),
         Lines("one", [Line("zero", [0.0], [0.0], [None], [None])], log_x=True, log_y=True),
+        Lines("whiskers", [Line("none", [1.0], [None], [None], [None])], whiskers=True),
         Lines("endless", [Line("steep", [0, 1, 2], [float("inf"), float("nan"), 1e308])]),
         Points("nothing", []),
         Table("nothing", [], []),
@@ -194,3 +195,11 @@ def test_a_page_in_a_notebook_stands_in_a_frame_of_its_own() -> None:
     attributes = {name: value for _, name, value in Parsed(frame).attributes}
     assert attributes["srcdoc"] == page_html(every_panel())
     assert attributes["sandbox"] == "allow-scripts"
+
+
+def test_a_spread_is_a_ground_or_a_bar_at_each_place() -> None:
+    line = Line("runs", [1, 2], [1.0, 2.0], [0.5, 1.5], [1.5, 2.5])
+    band, bars = (one(Lines("", [line], whiskers=whiskers)) for whiskers in (False, True))
+    assert 'class="band n0"' in band and 'class="band n0"' not in bars
+    (drawn,) = re.findall(r'<path class="curve n0" d="([^"]+)"', bars)
+    assert drawn.count("V") == 2

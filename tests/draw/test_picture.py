@@ -104,6 +104,7 @@ def test_too_many_panels_and_columns_are_cut_as_well() -> None:
         Lines("", []),
         Lines("", [Line("none", [], [])], log_x=True, log_y=True),
         Lines("", [Line("odd", [0, 1, 2], [float("inf"), float("nan"), 1e308], [None] * 3, [1.0] * 3)], log_y=True),
+        Lines("", [Line("odd", [0, 1, 2], [1.0, None, 3.0], [None] * 3, [1.0] * 3)], whiskers=True),
         Points("", []),
         Table("", [], []),
         Tree("", []),

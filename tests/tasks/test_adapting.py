@@ -6,6 +6,7 @@ import pickle
 import shutil
 from itertools import pairwise
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -317,13 +318,17 @@ def test_a_text_that_repeats_itself_gains_and_one_that_the_model_drew_itself_doe
     """Of words that were drawn from the model's own distribution nobody can know more than the model does."""
     words = np.random.default_rng(3).integers(2, trained.tokenizer.size, 60).astype(np.uint32)
     repeats = IdStream(np.tile(words, 12))
+    shuffled = IdStream(np.random.default_rng(3).permutation(np.tile(words, 12)))
     start = trained.reading.start_id
     drawn = [new[0] for new in trained.engine().generate([[start]], length=720, seed=1)]
     by_chance = IdStream(np.array(drawn, np.uint32))
     for asked in ({"cache": {"size": 200, "theta": 2.0, "weight": 0.4}}, {"adapt": {"rate": 3e-3, "decay": 0.0}}):
         made = trained.adapting(**asked)
         (scores,) = made.systems(repeats).values()
-        assert scores["loss"] < trained.scores(repeats)["loss"] - 0.3, asked
+        gained = trained.scores(repeats)["loss"] - scores["loss"]
+        assert gained > 0.3, asked
+        (scores,) = made.systems(shuffled).values()  # what is left is how often each word stands there
+        assert trained.scores(shuffled)["loss"] - scores["loss"] < gained / 2, asked
         gain = made.log_probs(by_chance) - trained.log_probs(by_chance)
         assert gain.mean() < 3 * gain.std() / len(gain) ** 0.5, asked
 
@@ -489,3 +494,25 @@ def test_what_adapts_begins_with_what_it_has_read() -> None:
     ):
         with pytest.raises(UserError, match="begins with what it has read"):
             call(model.adapting(cache=CACHE))
+
+
+def test_what_is_written_waits_for_a_text_that_is_being_followed(trained: LanguageModel) -> None:
+    made = trained.adapting(cache=CACHE)
+    reading, go_on, written = Event(), Event(), list[str]()
+
+    def hold(done: int, of: int) -> None:
+        reading.set()
+        assert go_on.wait(20)
+
+    made.progress = hold
+    follows = Thread(target=lambda: made.follow(prose(3)))
+    follows.start()
+    assert reading.wait(20)
+    writes = Thread(target=lambda: written.extend(made.generate("the", length=3)))
+    writes.start()
+    writes.join(0.2)
+    assert not written
+    go_on.set()
+    follows.join(20)
+    writes.join(20)
+    assert len(written) == 1

@@ -52,6 +52,22 @@ def test_guessed_columns_and_common_texts_are_said(tmp_path: Path) -> None:
     assert "2 of the 3 test texts stand in training too" in said[-1]
 
 
+def test_some_of_the_labels_are_drawn_by_the_seed_and_fewer_are_among_more(tmp_path: Path) -> None:
+    table = write_table(tmp_path / "n.csv")
+    whole = open_data(data_of(table), seed=3)
+    ten, fifty, every = (open_data(data_of(table, labels=count), seed=3) for count in (10, 50, 108))
+    assert (len(ten.train), len(fifty.train)) == (10, 50)
+    assert {row.where for row in ten.train} < {row.where for row in fifty.train} < {row.where for row in whole.train}
+    assert ten.dev == fifty.dev == whole.dev
+    assert every == whole
+    assert ten.facts["labels"] == ["north", "south", "west"]  # all classes there are
+    assert open_data(data_of(table, labels=10, dev=[str(table)]), seed=4).train != ten.train
+    with pytest.raises(UserError, match=r"data\.labels = 109, and there are 108 training texts: give fewer, or 0"):
+        open_data(data_of(table, labels=109), seed=3)
+    with pytest.raises(UserError, match=r"the 1 training texts of data\.labels have one class only"):
+        open_data(data_of(table, labels=1), seed=3)
+
+
 def test_folds_cover_every_text_once(tmp_path: Path) -> None:
     table = write_table(tmp_path / "n.csv")
     parts = [open_data(data_of(table, folds=4, fold=fold), seed=1) for fold in (1, 2, 3, 4)]

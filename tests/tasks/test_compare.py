@@ -2,11 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import elman
+from elman.draw.panels import Bars, Lines
 from elman.errors import UserError
 from elman.tasks import TASKS
 from elman.tasks import compare as comparing
@@ -53,6 +55,7 @@ def test_every_combination_with_every_seed(recipe: Path, tmp_path: Path) -> None
     assert first["metrics"]["macro_f1"]["mean"] == pytest.approx(np.mean([r["dev"]["macro_f1"] for r in reports]))
     assert first["parameters"] == reports[0]["parameters"]
     assert (tmp_path / "out" / "plot.png").read_bytes().startswith(b"\x89PNG")
+    assert "held-out accuracy" in (tmp_path / "out" / "plot.html").read_text()
     lines = (tmp_path / "out" / "table.md").read_text().splitlines()
     score, *others = ("held-out accuracy (mean ± spread)", "macro F1", "weighted F1", "accuracy on unseen")
     assert lines[0] == f"| {' | '.join(['model.cell', 'model.hidden', score, *others, 'parameters', 'time'])} |"
@@ -194,3 +197,50 @@ def test_every_combination_has_a_folder_of_its_own() -> None:
 
 def test_a_key_that_is_varied_twice_has_all_its_values() -> None:
     assert read_vary(["model.hidden=4", "model.hidden=8,4"]) == {"model.hidden": [4, 8]}
+
+
+def test_variants_differ_by_several_keys_and_the_curve_is_over_the_labels(recipe: Path, tmp_path: Path) -> None:
+    variants = ["small", "larger: model.hidden=8 model.cell=rnn"]
+    vary = {"data.labels": [10, 20, 0]}
+    found = run(recipe, tmp_path / "out", vary=vary, variants=variants, seeds=2)
+    assert found["varied"] == ["variant", "data.labels"]
+    runs: list[dict[str, Any]] = found["runs"]  # type: ignore[assignment]
+    assert [one["records"] for one in runs] == [10, 20, 108] * 2
+    folder = tmp_path / "out" / "runs" / "variant=larger,labels=20,seed=2"
+    assert elman.load(folder).config.model.cell == "rnn"
+    assert "| larger | all 108 |" in (tmp_path / "out" / "table.md").read_text()
+    panel = comparing.chart(found)
+    assert isinstance(panel, Lines) and panel.x == "data.labels" and panel.log_x
+    assert [(line.name, line.x) for line in panel.lines] == [(name, [10, 20, 108]) for name in ("small", "larger")]
+    assert panel.lines[0].y[0] == pytest.approx(100 * runs[0]["mean"])
+    assert panel.lines[0].high[0] == pytest.approx(100 * (runs[0]["mean"] + runs[0]["spread"]))
+
+
+def test_without_numbers_there_are_bars() -> None:
+    runs = [
+        {"settings": {"model.cell": cell}, "mean": mean, "spread": 0.1, "records": 9}
+        for cell, mean in {"rnn": 0.5, "gru": 0.7}.items()
+    ]
+    about = {"task": "classify", "score": "test accuracy", "metric": "accuracy", "seeds": 3, "varied": ["model.cell"]}
+    panel = comparing.chart({**about, "runs": runs})
+    assert isinstance(panel, Bars)
+    assert (panel.names, panel.values) == (["rnn", "gru"], [50.0, 70.0])
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"variants": ["model.hidden=4"]}, "is no variant: write  NAME: section.key=value"),
+        ({"variants": ["a", "a: model.hidden=4"]}, "there are two variants 'a'"),
+        ({"variants": ["a: model.hiden=4"]}, "did you mean 'model.hidden'"),
+        ({"variants": ["a: hidden"]}, "'hidden' is no setting"),
+        ({"variants": {"a": {"model.hidden": 4}}, "vary": ["model.hidden=4,8"]}, "the variant 'a' says it too"),
+        ({"variants": {"a": {"train.seed": 4}}}, r"leave train\.seed out"),
+    ],
+)
+def test_variants_that_say_nothing_or_too_much(
+    recipe: Path, tmp_path: Path, options: dict[str, object], sentence: str
+) -> None:
+    with pytest.raises(UserError, match=sentence):
+        run(recipe, tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()

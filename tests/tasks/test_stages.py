@@ -148,6 +148,14 @@ def test_what_does_not_go_together_is_refused(
         elman.fit(task, **given, out=tmp_path / "run", settings={"train.steps": 1, **settings}, verbose=False)
 
 
+@pytest.mark.parametrize("setting", [{"transfer.lm": ["train.steps=1"]}, {"transfer.baseline": False}])
+def test_settings_of_transfer_need_unlabelled_texts(
+    tmp_path: Path, files: dict[str, Path], setting: dict[str, Any]
+) -> None:
+    with pytest.raises(UserError, match="the settings of transfer are for unlabelled texts, and there are none"):
+        elman.fit("classify", train=files["train"], out=tmp_path / "run", settings=setting, verbose=False)
+
+
 def test_a_file_that_is_not_there_is_told_of(tmp_path: Path, files: dict[str, Path]) -> None:
     given = {"train": files["train"], "unlabelled": tmp_path / "nowhere.txt"}
     with pytest.raises(UserError, match=r"no such file: .*nowhere\.txt"):

@@ -132,3 +132,12 @@ def test_tokens_and_tags_of_different_length_are_refused(tmp_path: Path) -> None
 def test_nothing_to_train_on() -> None:
     with pytest.raises(UserError, match="nothing to train on"):
         open_task("tag", TagRecipe())
+
+
+def test_some_of_the_sentences_are_drawn_and_fewer_are_among_more(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.conll", sentences(40))
+    few, more = (opened(path, f"data.labels={count}")[0] for count in (5, 20))
+    assert (len(few.train), len(more.train), len(few.dev)) == (5, 20, 4)
+    assert {one.where for one in few.train} < {one.where for one in more.train}
+    with pytest.raises(UserError, match=r"data\.labels = 99, and there are 36 training sentences"):
+        opened(path, "data.labels=99")

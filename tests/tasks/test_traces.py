@@ -68,6 +68,15 @@ def test_both_directions_end_at_their_own_end_and_pooling_attends() -> None:
     assert tagger().states("a fine film").attention is None
 
 
+def test_a_network_whose_output_is_combined_has_its_input_beside_its_state() -> None:
+    found = language_model(cell="rnn", layers=1, output="combined").states("the cat")
+    h, u = found.parts["1.h"], found.parts["1.u"]  # T x H, T x (I + H)
+    assert set(found.parts) == {"1.h", "1.u"}
+    np.testing.assert_allclose(u[1:, -h.shape[1] :], h[:-1], atol=1e-6)  # u has the state before the token
+    np.testing.assert_allclose(found.final["1.h"], h[-1], atol=1e-6)
+    np.testing.assert_allclose(found.output, u, atol=1e-6)
+
+
 @pytest.mark.parametrize("decoder", ["plain", "bahdanau", "luong", "luong-feeding"])
 @pytest.mark.parametrize("reverse_source", [False, True])
 def test_a_translators_decoder_is_shown_as_it_writes(decoder: str, reverse_source: bool) -> None:
