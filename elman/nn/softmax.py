@@ -46,6 +46,8 @@ class _Known(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, scale: Tensor) -> tuple[Tensor | None, ...]:
         hidden, weight, bias = ctx.saved_tensors
+        if scale.item() == 1:  # as in training: a copy of the weights' gradient would be the largest of an update
+            return None, None, hidden, weight, bias if ctx.has_bias else None
         return None, None, hidden * scale, weight * scale, bias * scale if ctx.has_bias else None
 
 
@@ -132,8 +134,9 @@ class SampledSoftmax(ChunkedSoftmax):
     o = W h + b are the logits, t the target, π_j the chance of word j to be in the sample: proportional to
     its frequency to the `power`, at most 1, and `samples` in sum. Each word is drawn on its own, so the
     expected value of Z is the full softmax's, and equal to it once `samples` reaches the vocabulary
-    (importance sampling: Bengio and Senécal, 2008; one sample for a batch: Jean et al., 2015). Evaluation
-    uses the full softmax.
+    (importance sampling: Bengio and Senécal, 2008; one sample for a batch: Jean et al., 2015). The targets of
+    a batch are always in its sample: a rare word that its text is about is likely there, and log Z is too small
+    on the whole where a likely word is seldom drawn. Evaluation uses the full softmax.
 
     >>> counts = torch.tensor([50.0, 20.0, 10.0, 5.0, 2.0, 1.0])
     >>> softmax = SampledSoftmax(hidden_size=4, vocab_size=6, samples=6, frequencies=counts)
@@ -170,10 +173,11 @@ class SampledSoftmax(ChunkedSoftmax):
         if not self.training:
             return super().loss(hidden, targets)
         _check(hidden, targets, self.hidden_size)
-        drawn = torch.rand_like(self.inclusion) < self.inclusion
+        inclusion = self.inclusion.index_fill(0, targets, 1.0)  # V
+        drawn = torch.rand_like(inclusion) < inclusion
         with torch.no_grad():
             bias = self.bias if self.bias is not None else self.weight.new_zeros(self.vocab_size)
-            sample = _Sample.of(drawn.nonzero().squeeze(1), self.inclusion, self.weight, bias, targets)
+            sample = _Sample.of(drawn.nonzero().squeeze(1), inclusion, self.weight, bias, targets)
             loss, known = _sampled(hidden, self.weight, bias, targets, sample)
         return _known(loss, known, hidden, self.weight, self.bias)
 

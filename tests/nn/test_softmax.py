@@ -188,6 +188,15 @@ def test_sampled_loss_nears_the_full_one_with_more_samples() -> None:
     assert errors[2] < 0.02
 
 
+def test_the_targets_of_a_batch_are_always_in_its_sample() -> None:
+    (hidden, _), targets = batch(), torch.arange(N) % 3 + 4
+    counts = torch.ones(V).index_fill(0, torch.tensor([0]), 1e12)  # of all words the first alone is ever drawn
+    softmax = SampledSoftmax(H, V, samples=1, frequencies=counts).double()
+    logits = nn.functional.linear(hidden, softmax.weight, softmax.bias)[:, [0, 4, 5, 6]]
+    exact = nn.functional.cross_entropy(logits, targets - 3)
+    torch.testing.assert_close(softmax.loss(hidden, targets), exact, atol=1e-6, rtol=0)
+
+
 def test_sampling_resumes_with_the_random_state_and_the_state_dict() -> None:
     hidden, targets = batch()
     first, second = make("sampled"), SampledSoftmax(H, V, samples=5, frequencies=torch.ones(V)).double()

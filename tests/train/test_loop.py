@@ -1,4 +1,5 @@
 import os
+import platform
 import signal
 from pathlib import Path
 from typing import Any
@@ -265,3 +266,18 @@ def test_a_run_whose_held_out_loss_is_out_of_bounds_stops_and_keeps_no_model(tmp
     with pytest.raises(RunError, match=r"the loss is .* in the held-out text; try a lower train.lr"):
         train(Scored([(0.5, loss)]), tmp_path, steps=2, evaluate_every=1)
     assert not (tmp_path / "model.safetensors").exists()
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="it is glibc that is asked to keep memory")
+def test_updates_ask_the_system_for_no_fresh_memory() -> None:
+    import resource
+
+    def cleared(times: int) -> int:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(times):
+            torch.zeros(2**21)  # 8 MB, or 2,048 pages
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    loop_module.keep_freed_memory()
+    cleared(3)
+    assert cleared(20) < 2 * 2048
