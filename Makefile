@@ -2,6 +2,7 @@
 #   make test        lint, types, import directions, tests (under 12 minutes on two cores)
 #   make demo        the quick tour: train a small character model on Python's own library
 #   make format      Python and C++ in the house style
+#   make browser     the browser that the tests of pages want (Debian's chromium); they are skipped without one
 #   make test-slow   the exhaustive checks
 #   make docs        the documentation site, into site/: runs the lessons, draws the gallery (make -j2 docs: two at a time)
 #   make soak        a service under a mix of requests for an hour: nothing may fail, nothing grow (SECONDS=300: five minutes)
@@ -20,7 +21,7 @@ MADE := build/docs
 LESSONS := $(patsubst docs/lessons/%.py,$(MADE)/lessons/%.md,$(wildcard docs/lessons/*.py))
 SOURCES := $(shell find elman recipes -name '*.py' -o -name '*.toml')
 
-.PHONY: test demo docs test-slow soak sanitize sanitize-threads lint format clean
+.PHONY: test browser demo docs test-slow soak sanitize sanitize-threads lint format clean
 .DEFAULT_GOAL := test
 
 $(INSTALLED): pyproject.toml constraints.txt
@@ -34,6 +35,8 @@ lint: $(INSTALLED)
 	$(BIN)/clang-format --dry-run --Werror csrc/*.cpp csrc/*.hpp
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@if command -v npx > /dev/null; then npx --yes --package typescript@7.0.2 tsc -p elman/serve/studio; \
+	else echo "there is no npx: the types of the Studio are not checked"; fi
 
 format: $(INSTALLED)
 	$(BIN)/ruff format .
@@ -42,7 +45,11 @@ format: $(INSTALLED)
 test: lint
 	$(BIN)/python -m pytest -n 2 -m 'not slow'
 
+browser:
+	apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y chromium fonts-dejavu-core
+
 test-slow: $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt 'ray[serve]'
 	$(BIN)/python -m pytest -m slow
 
 SECONDS ?= 3600

@@ -72,7 +72,7 @@ def page_html(page: Page) -> str:
 
 
 def page_body(page: Page) -> tuple[str, Tips]:
-    """What stands in the page as markup, and the tips of its parts: for a page that has style sheet and script already."""
+    """What stands in the page as markup, and the tips of its parts: for a page that has its style sheet and script."""
     tips = Tips()
     return "\n".join(_column(column, number, tips) for number, column in enumerate(page.columns)), tips
 

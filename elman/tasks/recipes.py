@@ -71,7 +71,7 @@ def settled(kind: type[R], tables: Mapping[str, Any], settings: Settings, path: 
     transfer: Any = getattr(recipe, "transfer", None)
     if transfer is not None and transfer != type(transfer)() and not recipe.data.unlabelled:  # type: ignore[attr-defined]
         raise UserError(
-            "the settings of transfer are for unlabelled texts, and there are none: give --unlabelled FILES"
+            "the settings of transfer are for unlabelled texts: give --unlabelled FILES"
         )
     return recipe
 
