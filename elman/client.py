@@ -129,7 +129,8 @@ def _tagging(one: dict[str, Any]) -> Any:
 
 
 def _translation(one: dict[str, Any]) -> Any:
-    from elman.tasks.translation import Alternative, Translation
+    from elman.tasks.translation import Translation
+    from elman.tasks.writer import Alternative
 
     n_best = [
         Alternative(each["translation"], each["score"], each["log_prob"], [], each["finished"])
