@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import relu
+from torch.nn.functional import layer_norm, relu
 from torch.nn.utils.rnn import PackedSequence
 
 from elman.nn.attention import AdditiveAttention
@@ -40,23 +40,24 @@ class Join(nn.Module):
 
 
 class ProductJoin(Join):
-    """The question times every place, entry by entry (Antol et al. 2015, there with the image as a whole).
+    """The question times every place, entry by entry, and a shift (Perez et al. 2018: feature-wise linear modulation).
 
-        x_p = ReLU(U m_p) ∘ tanh(W q),  h = Σ_p ReLU(V x_p) / √P
+        x_p = ReLU((1 + W q) ∘ norm(U m_p) + S q),  h = Σ_p ReLU(V x_p) / √P
 
-    with U, W and V matrices, and P places. A sum keeps how many places fit, so that it can count.
+    with U, V, W and S matrices, P places, and norm to a mean of 0 and a variance of 1 over the entries of a place. A sum
+    keeps how many places fit, so that it can count.
     """
 
     def __init__(self, query_size: int, memory_size: int, output_size: int) -> None:
         super().__init__(query_size, memory_size, output_size)
-        self.U, self.W = nn.Linear(memory_size, output_size), nn.Linear(query_size, output_size)
-        self.V = nn.Linear(output_size, output_size)
+        self.U, self.V = nn.Linear(memory_size, output_size), nn.Linear(output_size, output_size)
+        self.W, self.S = (nn.Linear(query_size, output_size, bias=bias) for bias in (False, True))
 
     def keys(self, memory: Tensor) -> Tensor:
-        return relu(self.U(memory))
+        return layer_norm(self.U(memory), (self.output_size,))
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        x = keys * torch.tanh(self.W(query)).unsqueeze(1)  # B x P x K
+        x = relu((1 + self.W(query)).unsqueeze(1) * keys + self.S(query).unsqueeze(1))  # B x P x K
         return cast(Tensor, relu(self.V(x)).sum(1) / keys.shape[1] ** 0.5)
 
 
@@ -147,8 +148,13 @@ class QuestionNetwork(ClassifierNetwork):
         """What a join needs of some images (N x P x K), from their features (N x P x C)."""
         return self.join.keys(self.image(features))
 
+    def ask(self, embedded: PackedSequence) -> Tensor:
+        """The vector of each question (B x Q), of a mean of 0 and a variance of 1: a product needs its factors large."""
+        query = self.read(embedded)
+        return layer_norm(query, (query.shape[1],))
+
     def answer(self, embedded: PackedSequence, keys: Tensor) -> Tensor:
         """The scores (B x C), from the vectors of the tokens and what `look` gave for the image of each question."""
-        query = self.read(embedded)  # B x Q
+        query = self.ask(embedded)
         joined = torch.cat([self.join(query, keys), query], dim=1)
         return cast(Tensor, self.output(self.output_dropout(relu(self.hidden(joined)))))
