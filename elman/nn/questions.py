@@ -40,24 +40,24 @@ class Join(nn.Module):
 
 
 class ProductJoin(Join):
-    """The question times every place, entry by entry, and a shift (Perez et al. 2018: feature-wise linear modulation).
+    """The question times every place, entry by entry: low-rank bilinear pooling (Kim et al. 2017), at each place.
 
-        x_p = ReLU((1 + W q) ∘ norm(U m_p) + S q),  h = Σ_p ReLU(V x_p) / √P
+        x_p = W q ∘ norm(U m_p),  h = Σ_p ReLU(V x_p) / √P
 
-    with U, V, W and S matrices, P places, and norm to a mean of 0 and a variance of 1 over the entries of a place. A sum
-    keeps how many places fit, so that it can count.
+    with U, V and W matrices, P places, and norm to a mean of 0 and a variance of 1 over the entries of a place. V x_p is
+    bilinear in question and place: how well they match. A sum keeps how many places do, so that it can count.
     """
 
     def __init__(self, query_size: int, memory_size: int, output_size: int) -> None:
         super().__init__(query_size, memory_size, output_size)
-        self.U, self.V = nn.Linear(memory_size, output_size), nn.Linear(output_size, output_size)
-        self.W, self.S = (nn.Linear(query_size, output_size, bias=bias) for bias in (False, True))
+        self.U, self.W = nn.Linear(memory_size, output_size), nn.Linear(query_size, output_size)
+        self.V = nn.Linear(output_size, output_size)
 
     def keys(self, memory: Tensor) -> Tensor:
         return layer_norm(self.U(memory), (self.output_size,))
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        x = relu((1 + self.W(query)).unsqueeze(1) * keys + self.S(query).unsqueeze(1))  # B x P x K
+        x = self.W(query).unsqueeze(1) * keys  # B x P x K
         return cast(Tensor, relu(self.V(x)).sum(1) / keys.shape[1] ** 0.5)
 
 
