@@ -44,8 +44,8 @@ class ProductJoin(Join):
 
         x_p = W q ∘ norm(U m_p),  h = Σ_p ReLU(V x_p) / √P
 
-    with U, V and W matrices, P places, and norm to a mean of 0 and a variance of 1 over the entries of a place. V x_p is
-    bilinear in question and place: how well they match. A sum keeps how many places do, so that it can count.
+    with U, V and W matrices, P places, and norm to a mean of 0 and a variance of 1 over the entries of a place. V x_p
+    is bilinear in question and place: how well they match. A sum keeps how many places do, so that it can count.
     """
 
     def __init__(self, query_size: int, memory_size: int, output_size: int) -> None:
@@ -149,7 +149,7 @@ class QuestionNetwork(ClassifierNetwork):
         return self.join.keys(self.image(features))
 
     def ask(self, embedded: PackedSequence) -> Tensor:
-        """The vector of each question (B x Q), of a mean of 0 and a variance of 1: a product needs its factors large."""
+        """The vector of each question (B x Q), of mean 0 and variance 1, so that products are of a good size."""
         query = self.read(embedded)
         return layer_norm(query, (query.shape[1],))
 
