@@ -70,7 +70,7 @@ def test_a_network_learns_what_neither_side_tells(join: str, tmp_path: Path) -> 
         rows += [
             (str(tmp_path / f"{name}.png"), f"is it {word} ?", "yes" if word == name else "no") for word in colours
         ]
-    settings = [f"model.join={join}", "model.image_size=16", "train.steps=60", "train.lr=0.01", "batch.size=2"]
+    settings = [f"model.join={join}", "model.image_size=16", "train.steps=150", "train.lr=0.01", "batch.size=2"]
     settings += ["model.output_dropout=0", "model.input_dropout=0", "model.image_dropout=0", "model.join_hidden=16"]
     report = fit(rows, *settings, dev=rows).report
     assert report["dev"]["accuracy"] == 1
