@@ -61,12 +61,6 @@ class FeatureSet:
     given: dict[str, np.ndarray] | None = field(default=None, repr=False, compare=False)
     """Features of the user's own, by the name of the image."""
 
-    @property
-    def grid(self) -> tuple[int, int]:
-        """Rows and columns of the places, where they are a square; else one row."""
-        side = round(self.places**0.5)
-        return (side, side) if side * side == self.places else (1, self.places)
-
     def of(self, images: Sequence[Source]) -> np.ndarray:
         """The features of some images, computed now (N x P x C); nothing is kept."""
         return self.see([self.opened(image) for image in images])
@@ -142,6 +136,25 @@ class FeatureSet:
         return found
 
 
+def is_given(name: str) -> bool:
+    """Whether a name is that of a file of features, so that no image is needed.
+
+    >>> is_given("made.npy"), is_given("pixels")
+    (True, False)
+    """
+    return Path(name).suffix in GIVEN
+
+
+def grid_of(places: int) -> tuple[int, int]:
+    """Rows and columns in which places lie over an image: a square, or where they make none, one row.
+
+    >>> grid_of(49), grid_of(5)
+    ((7, 7), (1, 5))
+    """
+    side = round(places**0.5)
+    return (side, side) if side * side == places else (1, places)
+
+
 def find_features(name: str, size: int | None = None) -> FeatureSet:
     """A set of features by its name, for images of `size` x `size` pixels.
 
@@ -161,7 +174,7 @@ def find_features(name: str, size: int | None = None) -> FeatureSet:
         if side % 32:
             raise UserError(f"efficientnet-lite0 sees images of a multiple of 32 pixels: give such a size, not {side}")
         return FeatureSet(name, side, (side // 32) ** 2, 1280)
-    if Path(name).suffix in GIVEN:
+    if is_given(name):
         given = _read_given(Path(name))
         places, channels = next(iter(given.values())).shape
         return FeatureSet(name, 0, places, channels, given=given)

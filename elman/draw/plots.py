@@ -542,7 +542,12 @@ def _images(panel: ImageMap) -> Drawn:
                     shades = [[(*_rgb(colour), hidden) for colour, hidden in cells] for cells in panel.shade(frame)]
                     axes.imshow(np.array(shades), extent=(0, 1, 0, 1), aspect="auto", interpolation="nearest")
                 title = label(frame.title, max(6, round(side / CELL))) if frame.title else ""
-                below_it = {"transform": axes.transAxes, "ha": "center", "va": "top", "parse_math": False}
+                below_it: dict[str, Any] = {
+                    "transform": axes.transAxes,
+                    "ha": "center",
+                    "va": "top",
+                    "parse_math": False,
+                }
                 axes.text(0.5, -0.03, title, size=8.5, color=SOFT, **below_it)
 
     cut = "" if len(frames) == len(panel.frames) else f"{len(frames)} of {len(panel.frames)} looks"

@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 from pydantic import Field
 
-from elman.batches.features import FeatureSet
+from elman.batches.features import grid_of
 from elman.draw.panels import Frame, ImageMap, Note, Panel
 from elman.errors import UserError
 from elman.inspect.looking import image_data
@@ -75,8 +75,8 @@ def written_image(model: Captioner, image: str, target: str | None = None) -> Wr
         pairs = [(model.features.of([path])[0], ids)]
         (log_prob,), (weights,) = model.pair_log_probs(pairs), model.attention(pairs)
         caption, tokens = target, model.names_of(ids.tolist())
-    grid = FeatureSet("", 0, weights.shape[1], 1).grid
-    return WrittenImage(image, caption, log_prob, tokens, weights.reshape(-1, *grid).tolist())
+    grids = weights.reshape(-1, *grid_of(weights.shape[1])).tolist()
+    return WrittenImage(image, caption, log_prob, tokens, grids)
 
 
 class GalleryOptions(Section):

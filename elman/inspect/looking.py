@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from elman.batches.features import FeatureSet
+from elman.batches.features import grid_of
 from elman.draw.panels import Bars, Frame, ImageMap, Note, Panel, Token, Tokens
 from elman.errors import UserError
 from elman.inspect.methods import METHODS, cut_panels
@@ -96,7 +96,7 @@ def looking(model: ImageAnswerer, text: str, options: LookingOptions) -> Looking
 
 def _grid(values: np.ndarray) -> list[list[float]]:
     """Numbers of places as they lie over the image."""
-    return values.reshape(FeatureSet("", 0, len(values), 1).grid).tolist()
+    return values.reshape(grid_of(len(values))).tolist()
 
 
 def _attention(subject: AnswerSubject, tokens: Any, keys: Any) -> list[list[list[float]]]:

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from elman.baselines.images import ImageRegression
 from elman.baselines.lexicon import CharacterNgrams, MostFrequentClass
-from elman.batches.features import FeatureSet, find_features
+from elman.batches.features import FeatureSet, find_features, is_given
 from elman.errors import UserError
 from elman.metrics import classification
 from elman.metrics.metric import Metric
@@ -343,7 +343,7 @@ class Answer(Task[ImageQuestion, ImageAnswerer]):
     def _check(self, records: Sequence[ImageQuestion], known: Iterable[str], features: str) -> None:
         if records:
             check_known(cast(Any, records), set(known), "an answer that no training question has")
-            if Path(features).suffix == "":  # features of the user's own need no images
+            if not is_given(features):
                 check_images((record.image for record in records), source_of(records[0].where))
 
     def read_set(self, model: ImageAnswerer, recipe: AnswerRecipe, source: Source, name: str, say: Say) -> Any:

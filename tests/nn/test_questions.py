@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from elman.nn.attention import AdditiveAttention
 from elman.nn.images import ConvolutionalEncoder, ProjectedPlaces, image_encoder
 from elman.nn.questions import JOINS, AttentionJoin, ConcatenationJoin, ProductJoin
 
@@ -43,7 +44,9 @@ def test_each_glimpse_has_weights_of_its_own() -> None:
     weights = join.weights(query, join.keys(memory))
     torch.testing.assert_close(weights.sum(-1), torch.ones(2, 2))
     assert not torch.allclose(weights[:, 0], weights[:, 1])
-    alone = join.attentions[0](query[:, None], join.attentions[0].keys(memory), torch.zeros(2, 5, dtype=torch.bool))
+    first = join.attentions[0]
+    assert isinstance(first, AdditiveAttention)
+    alone = first(query[:, None], first.keys(memory), torch.zeros(2, 5, dtype=torch.bool))
     torch.testing.assert_close(weights[:, :1], alone)
 
 
