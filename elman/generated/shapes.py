@@ -32,6 +32,7 @@ RELATIONS = {"left of": (0, -1), "right of": (0, 1), "above": (-1, 0), "below": 
 SPLITS = {"train": 6000, "dev": 500, "test": 500}
 """Scenes."""
 PER_SCENE = 5  # captions
+PER_TYPE = 3  # questions, those that are the same once
 TRIES = 20  # questions that are thought of before another answer is taken
 ALIKE = 0.35  # how likely it is that a shape has the size, the colour or the kind of the one before it
 
@@ -347,5 +348,6 @@ def caption_rows(scene: Scene) -> list[tuple[str, ...]]:
 
 
 def question_rows(scene: Scene) -> list[tuple[str, ...]]:
-    """The questions about a scene with answer and type, the same every time."""
-    return [tuple(question) for question in questions(scene, np.random.default_rng((SEED, scene.seed)))]
+    """Up to three questions of each type about a scene, with answer and type, the same every time."""
+    chance = np.random.default_rng((SEED, scene.seed))
+    return list(dict.fromkeys(tuple(question) for _ in range(PER_TYPE) for question in questions(scene, chance)))

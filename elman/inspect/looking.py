@@ -109,7 +109,7 @@ def _attention(subject: AnswerSubject, tokens: Any, keys: Any) -> list[list[list
     if not isinstance(network.join, AttentionJoin):
         return []
     with torch.inference_mode(), subject.evaluating():
-        query = network.read(subject.embed(Ragged.of([tokens])))  # 1 x Q
+        query = network.ask(subject.embed(Ragged.of([tokens])))  # 1 x Q
         weights = network.join.weights(query, keys)[0].numpy()  # G x P
     return [_grid(glimpse) for glimpse in weights]
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import relu
+from torch.nn.functional import layer_norm, relu
 from torch.nn.utils.rnn import PackedSequence
 
 from elman.nn.attention import AdditiveAttention
@@ -40,11 +40,12 @@ class Join(nn.Module):
 
 
 class ProductJoin(Join):
-    """The question times every place, entry by entry (Antol et al. 2015, there with the image as a whole).
+    """The question times every place, entry by entry: low-rank bilinear pooling (Kim et al. 2017), at each place.
 
-        x_p = ReLU(U m_p) ∘ tanh(W q),  h = Σ_p ReLU(V x_p) / √P
+        x_p = W q ∘ norm(U m_p),  h = Σ_p ReLU(V x_p) / √P
 
-    with U, W and V matrices, and P places. A sum keeps how many places fit, so that it can count.
+    with U, V and W matrices, P places, and norm to a mean of 0 and a variance of 1 over the entries of a place. V x_p
+    is bilinear in question and place: how well they match. A sum keeps how many places do, so that it can count.
     """
 
     def __init__(self, query_size: int, memory_size: int, output_size: int) -> None:
@@ -53,10 +54,10 @@ class ProductJoin(Join):
         self.V = nn.Linear(output_size, output_size)
 
     def keys(self, memory: Tensor) -> Tensor:
-        return relu(self.U(memory))
+        return layer_norm(self.U(memory), (self.output_size,))
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        x = keys * torch.tanh(self.W(query)).unsqueeze(1)  # B x P x K
+        x = self.W(query).unsqueeze(1) * keys  # B x P x K
         return cast(Tensor, relu(self.V(x)).sum(1) / keys.shape[1] ** 0.5)
 
 
@@ -147,8 +148,13 @@ class QuestionNetwork(ClassifierNetwork):
         """What a join needs of some images (N x P x K), from their features (N x P x C)."""
         return self.join.keys(self.image(features))
 
+    def ask(self, embedded: PackedSequence) -> Tensor:
+        """The vector of each question (B x Q), of mean 0 and variance 1, so that products are of a good size."""
+        query = self.read(embedded)
+        return layer_norm(query, (query.shape[1],))
+
     def answer(self, embedded: PackedSequence, keys: Tensor) -> Tensor:
         """The scores (B x C), from the vectors of the tokens and what `look` gave for the image of each question."""
-        query = self.read(embedded)  # B x Q
+        query = self.ask(embedded)
         joined = torch.cat([self.join(query, keys), query], dim=1)
         return cast(Tensor, self.output(self.output_dropout(relu(self.hidden(joined)))))
