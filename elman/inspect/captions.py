@@ -75,8 +75,8 @@ def written_image(model: Captioner, image: str, target: str | None = None) -> Wr
         pairs = [(model.features.of([path])[0], ids)]
         (log_prob,), (weights,) = model.pair_log_probs(pairs), model.attention(pairs)
         caption, tokens = target, model.names_of(ids.tolist())
-    grid = grid_of(weights.shape[1])
-    return WrittenImage(image, caption, log_prob, tokens, weights.reshape(-1, *grid).tolist())
+    grids = weights.reshape(-1, *grid_of(weights.shape[1])).tolist()
+    return WrittenImage(image, caption, log_prob, tokens, grids)
 
 
 class GalleryOptions(Section):

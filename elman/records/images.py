@@ -111,19 +111,17 @@ def content_hash(content: bytes) -> str:
 def image_path(name: str, where: Place | None, folder: str | Path | None = None) -> Path:
     """Where the image is that a record names: in `folder`; else beside the table that the record stands in.
 
-    Beside the table it may be in a folder `images`; a path that leads there from here is right too.
+    Beside a table it may stand in a folder `images`, which need not be named; a path from where the user is will do.
 
     >>> str(image_path("images/a.jpg", Place(Path("data/train.tsv"), 2))), str(image_path("a.jpg", None, "images"))
     ('data/images/a.jpg', 'images/a.jpg')
     """
-    path = Path(name).expanduser()
     if folder is not None:
-        return Path(folder).expanduser() / path
-    in_memory = where is None or (isinstance(where.path, str) and not Path(where.path).is_file())
-    if where is None or in_memory or str(where.path) == "-":
-        return path
-    beside = Path(where.path).parent
-    places = (beside / path, beside / "images" / path, path)
+        return Path(folder) / name
+    if where is None or (isinstance(where.path, str) and not Path(where.path).is_file()):  # data in memory
+        return Path(name)
+    beside = Path(where.path).parent  # of standard input, whose path is "-", that is where the user is
+    places = (beside / name, beside / "images" / name, Path(name))
     return next((place for place in places if place.is_file()), places[0])
 
 

@@ -1,7 +1,6 @@
 """Sections that the recipes of several tasks have in common."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
@@ -257,10 +256,10 @@ class FeaturesSection(Section):
 
     def trained_on(self, places: int, channels: int, named: str | None = None) -> "FeatureSet":
         """The features that a model was trained on, of so many numbers; `named` is another file of such, if it was."""
-        from elman.batches.features import find_features
+        from elman.batches.features import find_features, is_given
 
         name = self.features if named is None else named
-        if named is not None and Path(self.features).suffix == "" and named != self.features:
+        if named not in (None, self.features) and not is_given(self.features):
             raise UserError(f"the model was trained on {self.features}, not on {named}: leave the features out")
         found = find_features(name, self.image_size)
         if (found.places, found.channels) != (places, channels):
