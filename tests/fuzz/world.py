@@ -13,6 +13,7 @@ from tests.tasks import forecasts as series
 from tests.tasks import runs as language
 from tests.tasks import tag_runs as tag
 from tests.tasks import translate_runs as translate
+from tests.tasks import tree_runs as tree
 from tests.train.toy import quiet
 
 SMALL = {
@@ -22,10 +23,11 @@ SMALL = {
     "translate": (*translate.SMALL, "search.beam=2", "report.baselines=false"),
     "series": series.SMALL,
     "embed": embed.SMALL,
+    "tree": tree.SMALL,
 }
 """Settings that make a run short."""
 DATA = {"lm": "text.txt", "classify": "names.csv", "tag": "tags.conll", "translate": "pairs.tsv", "series": "wave.csv"}
-DATA["embed"] = "text.txt"
+DATA |= {"embed": "text.txt", "tree": "trees.txt"}
 """A good file for each task."""
 TASKS = tuple(tasks.TASKS)
 PREDICTED = tuple(name for name, task in tasks.TASKS.items() if task.command == "predict")
@@ -87,6 +89,7 @@ def build(root: Path) -> World:
     pairs = translate.strings(120)
     translate.write(root / "pairs.tsv", pairs)
     series.write(root / "wave.csv")
+    tree.write_trees(root / "trees.txt")
     (root / "pairs.csv").write_text("the,cat,3\na,dog,4\n")
     for side in ("source", "target"):
         (root / f"parallel.{side}").write_text("".join(f"{getattr(pair, side)}\n" for pair in pairs))
