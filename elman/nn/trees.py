@@ -15,7 +15,6 @@ from torch.nn.functional import linear
 from elman.forest import Forest, Trees
 from elman.nn.embedding import Embedding, OneHot
 from elman.nn.fast.board import Board
-from elman.nn.fast.gates import tree_lstm_states
 from elman.nn.fast.shared import SharedLinear
 from elman.nn.features import WordDropout
 from elman.nn.inputs import packed_sequence
@@ -186,8 +185,6 @@ class TreeLSTMCell(TreeCell):
         H = self.hidden_size
         pairs = below.view(count, 2, 2 * H)  # children x (h, c)
         gates = steps(pairs[:, :, :H].reshape(count, 2 * H))  # M x 5H
-        if not (self.training and self.dropout.p):
-            return tree_lstm_states(gates, pairs)  # what follows, faster
         i, o, f_l, f_r = torch.sigmoid(gates[:, : 4 * H]).chunk(4, dim=1)
         u = self.dropout(torch.tanh(gates[:, 4 * H :]))
         c = i * u + f_l * pairs[:, 0, H:] + f_r * pairs[:, 1, H:]

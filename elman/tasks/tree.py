@@ -265,7 +265,10 @@ class TreeModel(Model[TreeConfig, Vocabulary, Any, "CompiledTrees | CompiledPhra
         if options.as_json:
             ordered = sorted(answer.probabilities.items(), key=lambda pair: -pair[1])
             sure = [round(float(row.max()), 6) for row in answer.nodes]
-            shown = {"label": answer.label, "probabilities": {label: round(p, 6) for label, p in ordered}}
+            shown: dict[str, Any] = {
+                "label": answer.label,
+                "probabilities": {label: round(p, 6) for label, p in ordered},
+            }
             shown |= {"tree": answer.bracketed, "node_probabilities": sure}
             yield options.to_json(record.where, record.fields, {"text": record.text, **shown})
         else:
@@ -496,9 +499,10 @@ class TreeTask(Task[LabelledTree, TreeModel]):
 
     def _parsers(self, model: TreeModel, records: Sequence[LabelledTree]) -> dict[str, dict[str, float]]:
         """What it costs that a plain text has no tree: the accuracy at the root with each parser that there is."""
-        found = {}
-        for parser in dict.fromkeys(["right", "balanced", model.config.model.parser]):
-            trees = model.prepared(records, parser)  # type: ignore[arg-type]
+        found: dict[str, dict[str, float]] = {}
+        parsers: list[Parser] = ["right", "balanced", model.config.model.parser]
+        for parser in dict.fromkeys(parsers):
+            trees = model.prepared(records, parser)
             hits = [
                 model.labels[int(rows[-1].argmax())] == r.label
                 for rows, r in zip(model.scores(trees), records, strict=True)
