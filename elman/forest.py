@@ -76,9 +76,9 @@ class Trees:
         [[0, 1, 0, 2, 0], [1, 2, 2, 3, 3]]
         """
         above = _among_all(self.parents)
-        words = self.tokens.data >= 0
-        behind = np.cumsum(words)
-        first = behind - words
+        words = (self.tokens.data >= 0).astype(np.int64)
+        behind: Ints = np.cumsum(words)
+        first: Ints = behind - words
         order = np.argsort(self.heights, kind="stable")
         inner = order[above[order] >= 0]
         ends = np.searchsorted(self.heights[inner], np.arange(self.heights.max(initial=0) + 2))

@@ -41,6 +41,7 @@ class Case:
 CASES = (
     Case("recursive", 100, 25),
     Case("rntn", 30, 25),
+    Case("rntn", 30, 100),
     Case("tree-lstm", 100, 25),
     Case("tree-lstm", 150, 25),
     Case("tree-lstm", 150, 100),

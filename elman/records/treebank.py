@@ -19,7 +19,8 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from elman.errors import UserError
-from elman.forest import NONE, Ints, Trees
+from elman.forest import NONE, Trees
+from elman.ragged import Ints
 from elman.records import tables
 from elman.records.columns import Parts, Roles
 from elman.records.labelled import POLARITY, Classes

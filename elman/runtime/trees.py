@@ -56,7 +56,7 @@ class CompiledTrees:
             words = self.embedding[ids]
             words = words @ self.t["weight_ih"] if "weight_ih" in self.t else words
         h = self.cell(forest, words)  # N x H
-        return h[forest.places[nodes]] @ self.output[0] + self.output[1]
+        return np.asarray(h[forest.places[nodes]] @ self.output[0] + self.output[1])
 
     def _recursive(self, forest: Forest, x: Floats) -> Floats:
         """x: what leaves are (N x H)."""

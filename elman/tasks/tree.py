@@ -93,6 +93,7 @@ class ModelSettings(VectorsSection, EmbeddingSection):
     dropout: float = Field(0.0, ge=0, lt=1, description="of what an LSTM's node adds to its cell")
     output_dropout: float = Field(0.5, ge=0, lt=1, description="of a node's vector")
     parser: Parser = Field("right", description="trees for plain texts: right-branching, balanced, or learned")
+    longest: int = Field(1000, ge=1, description="words of a plain text that are read; what comes after is left out")
 
     def words(self) -> str:
         """The network in a few words."""
@@ -200,9 +201,10 @@ class TreeModel(Model[TreeConfig, Vocabulary, Any, "CompiledTrees | CompiledPhra
     def prepared(self, records: Sequence[LabelledTree], parser: Parser | None = None) -> list[LabelledTree]:
         """Trees as the network reads them; plain texts are given one, all records are where a `parser` is named."""
         bare = [place for place, record in enumerate(records) if parser is not None or not record.parents]
-        found = list(records)
-        for place, shape in zip(bare, self.parse([records[place] for place in bare], parser), strict=True):
-            found[place] = records[place].with_shape(*shape)
+        found, longest = list(records), self.config.model.longest
+        texts = [replace(records[place], tokens=records[place].tokens[:longest]) for place in bare]
+        for place, text, shape in zip(bare, texts, self.parse(texts, parser), strict=True):
+            found[place] = text.with_shape(*shape)
         for record in found:
             if len(record.parents) > 1 and record.is_dependency != self.config.dependency:
                 has, reads = ("dependencies", "brackets") if record.is_dependency else ("brackets", "dependencies")
@@ -263,7 +265,10 @@ class TreeModel(Model[TreeConfig, Vocabulary, Any, "CompiledTrees | CompiledPhra
         if options.as_json:
             ordered = sorted(answer.probabilities.items(), key=lambda pair: -pair[1])
             sure = [round(float(row.max()), 6) for row in answer.nodes]
-            shown = {"label": answer.label, "probabilities": {label: round(p, 6) for label, p in ordered}}
+            shown: dict[str, Any] = {
+                "label": answer.label,
+                "probabilities": {label: round(p, 6) for label, p in ordered},
+            }
             shown |= {"tree": answer.bracketed, "node_probabilities": sure}
             yield options.to_json(record.where, record.fields, {"text": record.text, **shown})
         else:
@@ -488,9 +493,10 @@ class TreeTask(Task[LabelledTree, TreeModel]):
 
     def _parsers(self, model: TreeModel, records: Sequence[LabelledTree]) -> dict[str, dict[str, float]]:
         """What it costs that a plain text has no tree: the accuracy at the root with each parser that there is."""
-        found = {}
-        for parser in dict.fromkeys(["right", "balanced", model.config.model.parser]):
-            trees = model.prepared(records, parser)  # type: ignore[arg-type]
+        found: dict[str, dict[str, float]] = {}
+        parsers: list[Parser] = ["right", "balanced", model.config.model.parser]
+        for parser in dict.fromkeys(parsers):
+            trees = model.prepared(records, parser)
             hits = [
                 model.labels[int(rows[-1].argmax())] == r.label
                 for rows, r in zip(model.scores(trees), records, strict=True)

@@ -15,6 +15,7 @@ from tests.tasks import forecasts as series
 from tests.tasks import runs as language
 from tests.tasks import tag_runs as tag
 from tests.tasks import translate_runs as translate
+from tests.tasks import tree_runs as tree
 from tests.train.toy import quiet
 
 SMALL = {
@@ -24,12 +25,13 @@ SMALL = {
     "translate": (*translate.SMALL, "search.beam=2", "report.baselines=false"),
     "series": series.SMALL,
     "embed": embed.SMALL,
+    "tree": tree.SMALL,
     "answer": answer.SMALL,
     "caption": (*caption.SMALL, "search.beam=2", "report.baselines=false"),
 }
 """Settings that make a run short."""
 DATA = {"lm": "text.txt", "classify": "names.csv", "tag": "tags.conll", "translate": "pairs.tsv", "series": "wave.csv"}
-DATA |= {"embed": "text.txt", "answer": "questions.tsv", "caption": "captions.tsv"}
+DATA |= {"embed": "text.txt", "tree": "trees.txt", "answer": "questions.tsv", "caption": "captions.tsv"}
 """A good file for each task."""
 TASKS = tuple(tasks.TASKS)
 PREDICTED = tuple(name for name, task in tasks.TASKS.items() if task.command == "predict")
@@ -93,6 +95,7 @@ def build(root: Path) -> World:
     series.write(root / "wave.csv")
     answer.write(root / "questions.tsv", 12)
     caption.images(root, 12)
+    tree.write_trees(root / "trees.txt")
     (root / "pairs.csv").write_text("the,cat,3\na,dog,4\n")
     for side in ("source", "target"):
         (root / f"parallel.{side}").write_text("".join(f"{getattr(pair, side)}\n" for pair in pairs))

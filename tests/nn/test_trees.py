@@ -65,7 +65,7 @@ def test_node_by_node_gives_the_same_loss_and_gradients(name: str) -> None:
     network.output = nn.Linear(5, 5)
     trees = trees_of(records, [np.array([int(word) for word in record.tokens]) for record in records])
     labels = torch.tensor([int(label or 0) for record in records for label in record.labels])
-    cross_entropy(network(trees, np.arange(len(labels))), labels).backward()
+    cross_entropy(network(trees, np.arange(len(labels))), labels).backward()  # type: ignore[no-untyped-call]
     found = {
         name: parameter.grad.clone() for name, parameter in network.named_parameters() if parameter.grad is not None
     }
@@ -73,7 +73,7 @@ def test_node_by_node_gives_the_same_loss_and_gradients(name: str) -> None:
     losses: list[torch.Tensor] = []
     for tree in nested:
         PlainTrees(network)(tree, losses)
-    torch.stack(losses).mean().backward()
+    torch.stack(losses).mean().backward()  # type: ignore[no-untyped-call]
     for name, parameter in network.named_parameters():
         assert parameter.grad is not None
         torch.testing.assert_close(found[name], parameter.grad, msg=name)
@@ -104,14 +104,11 @@ def test_a_chain_of_single_children_is_an_lstm() -> None:
     """Tai et al.: with one child each, the child-sum Tree-LSTM is the LSTM."""
     torch.manual_seed(2)
     cell, lstm = ChildSumCell(3, 4), nn.LSTM(3, 4)
-    with torch.no_grad():
-        i, o, u, f = cell.weight_ih.chunk(4)
-        lstm.weight_ih_l0.copy_(torch.cat([i, f, u, o]))
-        hi, ho, hu = cell.weight_hh.chunk(3)
-        lstm.weight_hh_l0.copy_(torch.cat([hi, cell.weight_fh, hu, ho]))
-        bi, bo, bu, bf = cell.bias.chunk(4)
-        lstm.bias_ih_l0.copy_(torch.cat([bi, bf, bu, bo]))
-        lstm.bias_hh_l0.zero_()
+    i, o, u, f = cell.weight_ih.chunk(4)
+    hi, ho, hu = cell.weight_hh.chunk(3)
+    bi, bo, bu, bf = cell.bias.chunk(4)
+    weights = {"weight_ih_l0": torch.cat([i, f, u, o]), "weight_hh_l0": torch.cat([hi, cell.weight_fh, hu, ho])}
+    lstm.load_state_dict(weights | {"bias_ih_l0": torch.cat([bi, bf, bu, bo]), "bias_hh_l0": torch.zeros(16)})
     words = torch.randn(6, 3)
     chain = Trees.of([[1, 2, 3, 4, 5, -1]], [range(6)])
     torch.testing.assert_close(cell.states(chain.forest, words), lstm(words.unsqueeze(1))[0].squeeze(1))
