@@ -52,6 +52,11 @@ class Batcher:
         self._thread = threading.Thread(target=self._run, name=f"batches of {name}", daemon=True)
         self._thread.start()
 
+    @property
+    def waiting(self) -> int:
+        """Requests that are not taken into a batch yet."""
+        return len(self._waiting)
+
     async def submit(self, key: Hashable, items: Sequence[Any], work: Work) -> list[Any]:
         """The answers for some items; refused at once where too many wait, or after too long a time."""
         loop = asyncio.get_running_loop()

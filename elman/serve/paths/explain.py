@@ -7,9 +7,10 @@ from fastapi import APIRouter, Request, Response
 from elman.serve.answering import answer, as_list, check_texts, service_of, unless_gone
 from elman.serve.errors import Refused
 from elman.serve.options import refuse_files
+from elman.serve.route import JsonRoute
 from elman.serve.schemas import ERRORS, ExplainRequest, Explanation
 
-router = APIRouter(responses=ERRORS)
+router = APIRouter(responses=ERRORS, route_class=JsonRoute)
 MOST = 64
 """Texts of an explanation at most: what is computed is large."""
 
