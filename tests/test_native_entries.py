@@ -82,6 +82,30 @@ def step_of(native: Any) -> Arguments:
     }
 
 
+TEXT: Arguments = {
+    "prompt": [1, 2],
+    "samples": 2,
+    "length": 5,
+    "temperature": 1.0,
+    "top_k": 3,
+    "top_p": 0.9,
+    "repetition_penalty": 1.2,
+    "seed": 0,
+    "stop_ids": [3],
+    "suppressed": [4],
+    "first_stream": 0,
+    "label": 0,
+    "alternatives": 2,
+}
+
+
+def written(engine: Any) -> Any:
+    """A batch of texts that are under way."""
+    batch = kernels.native.continuous_batch(engine, 1)
+    batch.add(**TEXT)
+    return batch
+
+
 WRITE: Arguments = {
     "prompts": [[1, 2], [1]],
     "length": 5,
@@ -181,6 +205,9 @@ def entries() -> dict[str, Entry]:
         "Generation.advance": (lambda steps: native.generate(**WRITE, engine=engine).advance(steps), {"steps": 3}),
         "Embedder": (native.Embedder, embedder()),
         "Embedder.learn": (lambda **given: native.Embedder(**embedder()).learn(**given), learning()),
+        "continuous_batch": (native.continuous_batch, {"engine": engine, "threads": 2}),
+        "ContinuousBatch.add": (lambda **given: written(engine).add(**given), TEXT),
+        "ContinuousBatch.advance": (lambda steps: written(engine).advance(steps), {"steps": 3}),
         "Generation.end": (lambda row: native.generate(**WRITE, engine=engine).end(row), {"row": 1}),
     }
 
@@ -340,7 +367,8 @@ def test_a_layer_of_enormous_size(name: str) -> None:
 
 
 def test_objects_cannot_be_made_of_nothing() -> None:
-    for kind in (kernels.native.Engine, kernels.native.Encoder, kernels.native.Decoder, kernels.native.Generation):
+    native = kernels.native
+    for kind in (native.Engine, native.Encoder, native.Decoder, native.Generation, native.ContinuousBatch):
         with pytest.raises(TypeError):
             kind()
 

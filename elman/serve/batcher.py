@@ -47,10 +47,13 @@ class Batcher:
         self.name, self.limits, self.metrics = name, limits, metrics
         self._waiting: deque[Job] = deque()
         self._changed = threading.Condition()
-        self._closed = False
+        self._closed, self._runs = False, False
         self._last_size, self._last_end = 1, 0.0
-        self._thread = threading.Thread(target=self._run, name=f"batches of {name}", daemon=True)
-        self._thread.start()
+
+    @property
+    def waiting(self) -> int:
+        """Requests that are not taken into a batch yet."""
+        return len(self._waiting)
 
     async def submit(self, key: Hashable, items: Sequence[Any], work: Work) -> list[Any]:
         """The answers for some items; refused at once where too many wait, or after too long a time."""
@@ -62,6 +65,9 @@ class Batcher:
             self._waiting.append(job)
             self.metrics.queue.labels(self.name).set(len(self._waiting))
             self._changed.notify()
+            if not self._runs:
+                self._runs = True
+                threading.Thread(target=self._run, name=f"batches of {self.name}", daemon=True).start()
         try:
             async with asyncio.timeout(self.limits.max_seconds):
                 return await job.answer
@@ -72,7 +78,7 @@ class Batcher:
             job.gone = True
 
     def close(self) -> None:
-        """End the thread once nothing waits any more."""
+        """End the thread once nothing waits any more; a job that comes later is computed all the same."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -89,6 +95,7 @@ class Batcher:
         with self._changed:
             while not self._waiting:
                 if self._closed:
+                    self._runs = False
                     return None
                 self._changed.wait()
             busy = self._last_size > 1 and time.perf_counter() - self._last_end < self.limits.batch_wait / 1e3

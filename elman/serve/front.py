@@ -15,6 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from elman.serve.batcher import full
 from elman.serve.errors import Refused, refusal_of
 from elman.serve.service import Service
 
@@ -94,6 +95,8 @@ class _Visit:
             service.metrics.rejections.labels("draining" if service.draining else "loading").inc()
             doing = "ending" if service.draining else "loading its models"
             raise Refused(503, f"the service is {doing}: try again in a moment", retry_after=2)
+        if service.full(path):
+            raise full(service.metrics, "as many requests are waiting as may")
         length = self.headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > service.limits.max_bytes:
             raise self._too_large()

@@ -94,10 +94,8 @@ class Generator:
         self._writer = ContinuousWriter(model)
         self._owners: dict[int, Stream] = {}
         self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._closing = False
-        self._steps = 1
-        self._thread = threading.Thread(target=self._run, name=f"texts of {name}", daemon=True)
-        self._thread.start()
+        self._steps, self._closing, self._runs = 1, False, False
+        self._begins_or_ends = threading.Lock()
 
     # On the event loop
 
@@ -119,7 +117,7 @@ class Generator:
             self._send(lambda: self._forget(stream))
 
     def close(self) -> None:
-        """End the thread once no text is written any more."""
+        """End the thread once no text is written any more; a request that comes later is written all the same."""
         self._inbox.put(None)
 
     def _count(self, more: int) -> None:
@@ -127,7 +125,11 @@ class Generator:
         self.metrics.streams.labels(self.name).set(self.rows)
 
     def _send(self, message: Callable[[], None]) -> None:
-        self._inbox.put(message)
+        with self._begins_or_ends:
+            self._inbox.put(message)
+            if not self._runs:
+                self._runs = True
+                threading.Thread(target=self._run, name=f"texts of {self.name}", daemon=True).start()
         self._writer.interrupt()
 
     # In the thread
@@ -149,7 +151,7 @@ class Generator:
         """Do what was asked meanwhile, or wait where there is nothing to write; False when all is over."""
         while True:
             idle = not self._writer.texts
-            if idle and self._closing:
+            if idle and self._closing and self._ends():
                 return False
             try:
                 message = self._inbox.get(block=idle)
@@ -159,6 +161,11 @@ class Generator:
                 self._closing = True
             else:
                 message()
+
+    def _ends(self) -> bool:
+        with self._begins_or_ends:
+            self._runs = not self._inbox.empty()
+            return not self._runs
 
     def _begin(self, stream: Stream) -> None:
         place, self._steps = 0, 1  # so that its first token is not held back by those of others

@@ -6,10 +6,10 @@ from typing import Any
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from elman.serve.workers import FOLDER
+
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
-FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""Where several processes keep their figures, so that each can tell those of all."""
 
 
 class Metrics:

@@ -68,7 +68,7 @@ def protocol(patience: float) -> type[Any]:
             if self._waiting is not None:
                 self._waiting.cancel()
                 self._waiting = None
-            if self.cycle is None or self.cycle.response_complete:  # the headers are not whole
+            if self._idle():  # the headers are not whole
                 self._wait()
 
         def connection_lost(self, exc: Exception | None) -> None:
@@ -76,12 +76,14 @@ def protocol(patience: float) -> type[Any]:
                 self._waiting.cancel()
             super().connection_lost(exc)
 
+        def _idle(self) -> bool:
+            return self.cycle is None or self.cycle.response_complete
+
         def _wait(self) -> None:
-            if self.cycle is None:
-                self._waiting = asyncio.get_running_loop().call_later(patience, self._give_up)
+            self._waiting = asyncio.get_running_loop().call_later(patience, self._give_up)
 
         def _give_up(self) -> None:
-            if self.cycle is None and not self.transport.is_closing():
+            if self._idle() and not self.transport.is_closing():
                 self.transport.close()
 
     return Patient

@@ -15,6 +15,10 @@ from elman.serve.training import Trainer
 log = logging.getLogger("elman.serve")
 
 
+TASK_OF = {"/v1/classify": "classify", "/v1/tag": "tag", "/v1/translate": "translate", "/translate": "translate"}
+"""The paths of predictions that are for one task only."""
+
+
 class Service:
     """The state of one process of the service."""
 
@@ -53,6 +57,12 @@ class Service:
         if self._examiner is None:
             self._examiner = Batcher("explain", self.limits, self.metrics)
         return self._examiner
+
+    def full(self, path: str) -> bool:
+        """Whether no model that a path may be for has room: such a request need not even be read."""
+        task = TASK_OF.get(path)
+        fitting = [served for served in self.shelf.served.values() if served.task == task]
+        return bool(fitting) and all(served.full for served in fitting)
 
     def begin(self) -> None:
         """Count a request that is taken on."""

@@ -114,6 +114,11 @@ class Served:
             self._generator = Generator(self.name, self.model, self.limits, self.metrics)
         return self._generator
 
+    @property
+    def full(self) -> bool:
+        """Whether as many requests wait for it as may."""
+        return self._batcher is not None and self._batcher.waiting >= self.limits.max_queue
+
     def close(self) -> None:
         """End its threads, once what was taken on is done."""
         for one in (self._batcher, self._generator):

@@ -18,6 +18,7 @@ from elman.errors import UserError
 log = logging.getLogger("elman.serve")
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""Names, in the environment, where workers keep their figures, so that each can tell those of all."""
 SHORTEST = 1.0
 """Seconds: a worker that lived less is not started again before they are over."""
 

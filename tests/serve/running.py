@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -41,6 +41,8 @@ class Running:
         self.url = ""
         if wait:
             self.wait_for_address(seconds)
+        self.http = httpx.Client(base_url=self.url, timeout=60)
+        """Connections that are kept: to make a client takes longer than to be answered."""
 
     def _read(self, stream: Any, lines: list[str]) -> None:
         lines.extend([]) if stream is None else [lines.append(line.rstrip("\n")) for line in stream]
@@ -64,12 +66,18 @@ class Running:
         return httpx.Client(base_url=self.url, timeout=60, **options)
 
     def post(self, path: str, **body: Any) -> httpx.Response:
-        return httpx.post(self.url + path, json=body, timeout=60)
+        return self._again(lambda: self.http.post(path, json=body))
+
+    def _again(self, ask: Callable[[], httpx.Response]) -> httpx.Response:
+        try:
+            return ask()
+        except httpx.TransportError:  # a connection that was kept, to a worker that is no more
+            return ask()
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of a figure of /metrics over all that have these labels."""
         total = 0.0
-        for line in httpx.get(self.url + "/metrics", timeout=60).text.splitlines():
+        for line in self._again(lambda: self.http.get("/metrics")).text.splitlines():
             wanted = all(f'{key}="{value}"' in line for key, value in labels.items())
             if wanted and re.match(rf"{name}(?:{{| )", line):
                 total += float(line.rsplit(" ", 1)[1])
@@ -92,6 +100,7 @@ class Running:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None) -> None:
+        self.http.close()
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()

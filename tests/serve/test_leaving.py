@@ -8,8 +8,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import httpx
-
 from tests.serve.running import Running, events, eventually
 
 LONG: dict[str, Any] = {"model": "lm", "prompt": "the ", "max_tokens": 100_000, "stream": True, "seed": 1}
@@ -29,9 +27,7 @@ def test_clients_that_vanish_free_their_rows_and_leave_others_alone(service: Run
     found: list[str] = []
 
     def stay() -> None:
-        with httpx.stream(
-            "POST", service.url + "/v1/completions", json=kept | {"stream": True}, timeout=60
-        ) as response:
+        with service.http.stream("POST", "/v1/completions", json=kept | {"stream": True}, timeout=60) as response:
             for one in list(events(response))[:-1]:
                 found.append(json.loads(one)["choices"][0]["text"])
 
@@ -55,7 +51,7 @@ def test_clients_that_vanish_free_their_rows_and_leave_others_alone(service: Run
 
 
 def test_a_long_text_does_not_make_a_short_one_wait(service: Running) -> None:
-    with httpx.stream("POST", service.url + "/v1/completions", json=LONG, timeout=60) as response:
+    with service.http.stream("POST", "/v1/completions", json=LONG, timeout=60) as response:
         pieces = events(response)
         next(pieces)
         assert service.post("/v1/completions", model="lm", prompt="the ", max_tokens=5).status_code == 200
@@ -66,14 +62,14 @@ def test_a_long_text_does_not_make_a_short_one_wait(service: Running) -> None:
 def test_sigterm_lets_streams_come_to_their_end(models: Path) -> None:
     with Running(str(models / "lm"), "--max-tokens", "2000000000", "--max-seconds", "5") as running:
         long = LONG | {"max_tokens": 2_000_000_000}
-        with httpx.stream("POST", running.url + "/v1/completions", json=long, timeout=60) as response:
+        with running.http.stream("POST", "/v1/completions", json=long, timeout=60) as response:
             pieces = events(response)
             written = [next(pieces)]
             running.process.send_signal(signal.SIGTERM)
-            eventually(lambda: httpx.get(running.url + "/readyz").status_code == 503)
+            eventually(lambda: running.http.get("/readyz").status_code == 503)
             refused = running.post("/v1/completions", model="lm", prompt="the ")
             assert refused.status_code == 503 and refused.headers["retry-after"] == "2"
-            assert httpx.get(running.url + "/healthz").status_code == 200
+            assert running.http.get("/healthz").status_code == 200
             written += list(pieces)
         assert written[-1] == "[DONE]"
         assert json.loads(written[-2])["choices"][0]["finish_reason"] == "length"
@@ -82,8 +78,8 @@ def test_sigterm_lets_streams_come_to_their_end(models: Path) -> None:
 
 def test_an_end_that_takes_too_long_is_cut_short(models: Path) -> None:
     with Running(str(models / "lm"), "--max-tokens", "2000000000", "--drain-seconds", "0.3") as running:
-        with httpx.stream(
-            "POST", running.url + "/v1/completions", json=LONG | {"max_tokens": 2_000_000_000}, timeout=60
+        with running.http.stream(
+            "POST", "/v1/completions", json=LONG | {"max_tokens": 2_000_000_000}, timeout=60
         ) as response:
             pieces = events(response)
             next(pieces)

@@ -59,8 +59,8 @@ def test_other_wrong_requests_are_told(service: Running) -> None:
         service.post("/v1/predict", model="translate", records=["gdced"], options={"lm": "/etc"}), 400
     )
     assert "view" in refused(service.post("/v1/explain", model="lm", view="nothing", input="the"), 400)
-    assert "no such path" in refused(httpx.get(service.url + "/v2/models"), 404)
-    assert "takes no GET" in refused(httpx.get(service.url + "/v1/classify"), 405)
+    assert "no such path" in refused(service.http.get("/v2/models"), 404)
+    assert "takes no GET" in refused(service.http.get("/v1/classify"), 405)
     assert "either texts" in refused(service.post("/v1/tag"), 400)
     assert "2 texts and 1 targets" in refused(service.post("/v1/score", input=["a", "b"], target="c"), 400)
 
@@ -135,9 +135,9 @@ def memory(running: Running) -> int:
 
 def test_other_content_is_refused(service: Running) -> None:
     for kind in ("text/plain", "application/xml", ""):
-        response = httpx.post(service.url + "/v1/classify", content=b'{"input":"x"}', headers={"Content-Type": kind})
+        response = service.http.post("/v1/classify", content=b'{"input":"x"}', headers={"Content-Type": kind})
         assert 400 <= response.status_code < 500
-    assert httpx.post(service.url + "/translate", content=b"q", headers={"Content-Type": "a/b"}).status_code == 415
+    assert service.http.post("/translate", content=b"q", headers={"Content-Type": "a/b"}).status_code == 415
 
 
 def test_too_large_a_body_is_refused_before_it_is_read(service: Running) -> None:

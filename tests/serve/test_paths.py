@@ -34,7 +34,7 @@ def test_a_stream_is_the_same_text_in_pieces(service: Running, models: Path) -> 
     asked = {"prompt": "the cat", "max_tokens": 80, **SAMPLED}
     (whole,) = choices(service.post("/v1/completions", **asked))
     told = {"stream": True, "stream_options": {"include_usage": True}}
-    with httpx.stream("POST", service.url + "/v1/completions", json=asked | told, timeout=60) as response:
+    with service.http.stream("POST", "/v1/completions", json=asked | told, timeout=60) as response:
         assert response.headers["content-type"].startswith("text/event-stream")
         *found, usage, done = list(events(response))
     pieces = [json.loads(one)["choices"][0] for one in found]
@@ -121,11 +121,11 @@ def test_libretranslate(service: Running) -> None:
         "translatedText": wanted["translation"],
         "alternatives": [wanted["n_best"][1]["translation"]],
     }
-    form = httpx.post(service.url + "/translate", data={"q": "gdced", "target": "translate"}, timeout=60)
+    form = service.http.post("/translate", data={"q": "gdced", "target": "translate"}, timeout=60)
     assert form.json() == {"translatedText": wanted["translation"]}
     several = service.post("/translate", q=["gdced", "hchb"], target="translate").json()["translatedText"]
     assert several[0] == wanted["translation"] and len(several) == 2
-    assert httpx.get(service.url + "/languages").json() == [{"code": "und", "name": "und", "targets": ["translate"]}]
+    assert service.http.get("/languages").json() == [{"code": "und", "name": "und", "targets": ["translate"]}]
     assert service.post("/translate", q="x", target="xx").status_code == 400
 
 
@@ -133,7 +133,7 @@ def test_every_view_is_the_json_of_explain(service: Running, models: Path) -> No
     from elman.inspect.explain import explain
 
     texts = {"lm": "the cat", "classify": "grimgrima", "tag": "Kurt went", "translate": "gdced"}
-    for card in httpx.get(service.url + "/v1/models", timeout=60).json()["data"]:
+    for card in service.http.get("/v1/models", timeout=60).json()["data"]:
         model, text = elman.load(models / card["id"]), texts[card["task"]]
         assert [view["name"] for view in card["views"]]
         for view in card["views"][:3]:
@@ -154,26 +154,26 @@ def _near(one: Any, other: Any) -> bool:
 
 
 def test_models_say_what_can_be_asked_of_them(service: Running) -> None:
-    cards = {card["id"]: card for card in httpx.get(service.url + "/v1/models", timeout=60).json()["data"]}
+    cards = {card["id"]: card for card in service.http.get("/v1/models", timeout=60).json()["data"]}
     assert set(cards) == {"lm", "classify", "tag", "translate"}
     assert cards["lm"]["compiled"] and cards["lm"]["tokens"] == "characters"
     assert cards["classify"]["labels"] == ["north", "south", "west"]
     assert "beam" in cards["translate"]["options"]["properties"]
     assert "ensemble" not in cards["translate"]["options"]["properties"]  # the name of a folder
-    one = httpx.get(service.url + "/v1/models/classify", timeout=60).json()
+    one = service.http.get("/v1/models/classify", timeout=60).json()
     assert one["metrics"]["dev"]["accuracy"] >= 0
 
 
 def test_runs_and_their_logs(service: Running, models: Path) -> None:
-    runs = {run["id"]: run for run in httpx.get(service.url + "/v1/runs", timeout=60).json()["runs"]}
+    runs = {run["id"]: run for run in service.http.get("/v1/runs", timeout=60).json()["runs"]}
     assert set(runs) == {"lm", "classify", "tag", "translate"} and runs["lm"]["state"] == "finished"
-    run = httpx.get(service.url + "/v1/runs/lm", timeout=60)
+    run = service.http.get("/v1/runs/lm", timeout=60)
     assert run.json()["recipe"]["data"]["train"] == ["lm.txt"] and str(models) not in run.text
-    log = httpx.get(service.url + "/v1/runs/lm/log", timeout=60).json()
-    rest = httpx.get(service.url + f"/v1/runs/lm/log?after={log['next'] - 1}", timeout=60).json()
+    log = service.http.get("/v1/runs/lm/log", timeout=60).json()
+    rest = service.http.get(f"/v1/runs/lm/log?after={log['next'] - 1}", timeout=60).json()
     assert rest["records"] == log["records"][-1:] and rest["next"] == log["next"] == len(log["records"])
     for wrong in ("nothing", "..", "%2e%2e/models"):
-        assert httpx.get(service.url + f"/v1/runs/{wrong}", timeout=60).status_code == 404
+        assert service.http.get(f"/v1/runs/{wrong}", timeout=60).status_code == 404
 
 
 def test_chat_is_not_offered_and_says_so(service: Running) -> None:
@@ -182,22 +182,22 @@ def test_chat_is_not_offered_and_says_so(service: Running) -> None:
 
 
 def test_health_and_figures(service: Running) -> None:
-    assert httpx.get(service.url + "/healthz").json() == {"status": "ok"}
-    assert httpx.get(service.url + "/readyz").json()["status"] == "ready"
+    assert service.http.get("/healthz").json() == {"status": "ok"}
+    assert service.http.get("/readyz").json()["status"] == "ready"
     service.post("/v1/classify", input="x")
     before = service.metric("elman_requests_total", path="/v1/classify", status="200")
     service.post("/v1/classify", input="x")
     assert service.metric("elman_requests_total", path="/v1/classify", status="200") == before + 1
-    text = httpx.get(service.url + "/metrics").text
+    text = service.http.get("/metrics").text
     for name in ("queue_length", "queue_seconds", "first_token_seconds", "between_tokens_seconds", "batch_size"):
         assert f"elman_{name}" in text
     assert 'le="0.001"' in text
 
 
 def test_an_id_is_taken_or_made(service: Running) -> None:
-    given = httpx.get(service.url + "/healthz", headers={"X-Request-Id": "mine-7"})
+    given = service.http.get("/healthz", headers={"X-Request-Id": "mine-7"})
     assert given.headers["x-request-id"] == "mine-7"
-    made = [httpx.get(service.url + path).headers["x-request-id"] for path in ("/healthz", "/nothing")]
+    made = [service.http.get(path).headers["x-request-id"] for path in ("/healthz", "/nothing")]
     assert len(set(made)) == 2 and all(len(one) == 16 for one in made)
-    odd = httpx.get(service.url + "/healthz", headers={"X-Request-Id": "x" * 500})
+    odd = service.http.get("/healthz", headers={"X-Request-Id": "x" * 500})
     assert len(odd.headers["x-request-id"]) == 16

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from elman.errors import UserError
-from elman.serve.ray import app, checked
+from elman.serve.ray import app, builder, checked
 from tests.serve.running import ROOT, eventually
 
 
@@ -28,6 +28,17 @@ def test_the_example_configuration_names_what_is_there() -> None:
     (one,) = yaml.safe_load((ROOT / "docs" / "examples" / "ray-serve.yaml").read_text())["applications"]
     assert one["import_path"] == f"{app.__module__}:{app.__name__}"
     assert set(one["args"]) == {"model", "replicas", "max_streams"}
+
+
+def test_what_a_replica_makes_answers(models: Path) -> None:
+    from starlette.testclient import TestClient
+
+    folders, limits = checked({"model": str(models / "classify")})
+    front = builder(folders, limits, None)()
+    client = TestClient(front)
+    assert client.post("/v1/classify", json={"input": "grimgrima"}).json()["results"][0]["label"]
+    assert client.get("/readyz").status_code == 200
+    front.service.close()
 
 
 @pytest.mark.slow

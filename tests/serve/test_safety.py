@@ -8,7 +8,6 @@ import sys
 from base64 import b64encode
 from pathlib import Path
 
-import httpx
 import pytest
 
 from tests.cli.invoke import invoke
@@ -42,14 +41,14 @@ def test_the_key_guards_every_path_but_health(locked: Running) -> None:
         "/healthz/",
     ]:
         for method in ("GET", "POST", "OPTIONS", "HEAD", "PUT"):
-            response = httpx.request(method, locked.url + path.replace("{name}", "classify"), timeout=60)
+            response = locked.http.request(method, path.replace("{name}", "classify"), timeout=60)
             assert (response.status_code == 401) == (path not in OPEN), (method, path, response.status_code)
     for wrong in ("open-sesame", "Bearer", "Bearer open-sesam", "Bearer open-sesame2", "Basic !", "Token open-sesame"):
-        got = httpx.get(locked.url + "/v1/models", headers={"Authorization": wrong}, timeout=60)
+        got = locked.http.get("/v1/models", headers={"Authorization": wrong}, timeout=60)
         assert got.status_code == 401 and "open-sesame" not in got.text
     assert "Basic" in got.headers["www-authenticate"]
     password = b64encode(b"anyone:open-sesame").decode()
-    assert httpx.get(locked.url + "/v1/models", headers={"Authorization": f"Basic {password}"}, timeout=60).is_success
+    assert locked.http.get("/v1/models", headers={"Authorization": f"Basic {password}"}, timeout=60).is_success
 
 
 def test_a_key_file_that_others_can_read_is_warned_of(locked: Running) -> None:
@@ -58,11 +57,11 @@ def test_a_key_file_that_others_can_read_is_warned_of(locked: Running) -> None:
 
 def test_pages_of_other_origins_only_where_named(locked: Running, service: Running) -> None:
     asked = {"Origin": "http://example.org", "Access-Control-Request-Method": "POST"}
-    allowed = httpx.options(locked.url + "/v1/classify", headers=asked)
+    allowed = locked.http.options("/v1/classify", headers=asked)
     assert allowed.headers["access-control-allow-origin"] == "http://example.org"
-    other = httpx.options(locked.url + "/v1/classify", headers=asked | {"Origin": "http://example.net"})
+    other = locked.http.options("/v1/classify", headers=asked | {"Origin": "http://example.net"})
     assert "access-control-allow-origin" not in other.headers
-    assert "access-control-allow-origin" not in httpx.options(service.url + "/v1/classify", headers=asked).headers
+    assert "access-control-allow-origin" not in service.http.options("/v1/classify", headers=asked).headers
 
 
 def test_no_answer_has_a_path_of_the_machine(service: Running, models: Path) -> None:
@@ -75,12 +74,12 @@ def test_no_answer_has_a_path_of_the_machine(service: Running, models: Path) -> 
         "/openapi.json",
         "/metrics",
     ):
-        text = httpx.get(service.url + path, timeout=60).text
+        text = service.http.get(path, timeout=60).text
         assert str(models) not in text and str(ROOT) not in text and str(Path.home()) + "/" not in text, path
 
 
 def test_every_answer_is_protected(service: Running) -> None:
-    response = httpx.get(service.url + "/healthz")
+    response = service.http.get("/healthz")
     assert response.headers["x-content-type-options"] == "nosniff" and "server" not in response.headers
 
 

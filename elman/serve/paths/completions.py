@@ -14,11 +14,12 @@ from elman.serve.answering import EventStream, Gone, answer, as_list, check_most
 from elman.serve.errors import Refused, refusal_of
 from elman.serve.generation import Generator, Prompt, Stream
 from elman.serve.limits import Limits
+from elman.serve.route import JsonRoute
 from elman.serve.schemas import ERRORS, Completion, CompletionRequest
 from elman.serve.shelf import Served
 from elman.tasks.continuous import Piece, WrittenToken
 
-router = APIRouter(responses=ERRORS)
+router = APIRouter(responses=ERRORS, route_class=JsonRoute)
 
 
 @router.post(

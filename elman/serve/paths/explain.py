@@ -8,9 +8,10 @@ from elman.serve.answering import answer, as_list, check_texts, service_of, unle
 from elman.serve.drawing import TYPES, drawn
 from elman.serve.errors import Refused
 from elman.serve.options import refuse_files
+from elman.serve.route import JsonRoute
 from elman.serve.schemas import ERRORS, ExplainRequest, Explanation
 
-router = APIRouter(responses=ERRORS)
+router = APIRouter(responses=ERRORS, route_class=JsonRoute)
 MOST = 64
 """Texts of an explanation at most: what is computed is large."""
 

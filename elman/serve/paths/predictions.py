@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request, Response
 from elman.serve.answering import answer, as_list, check_most, check_texts, service_of, unless_gone
 from elman.serve.errors import Refused
 from elman.serve.options import refuse_files
+from elman.serve.route import JsonRoute
 from elman.serve.schemas import (
     ERRORS,
     InputRequest,
@@ -27,7 +28,7 @@ from elman.tasks.predict import PredictOptions
 from elman.tasks.search import Search
 from elman.text.tagging import cut, join
 
-router = APIRouter(responses=ERRORS)
+router = APIRouter(responses=ERRORS, route_class=JsonRoute)
 MOST_NEXT = 1000
 
 
