@@ -146,7 +146,7 @@ def info(name: str, data_dir: Path | str | None = None) -> dict[str, Any]:
         for split, paths in locate(name, data_dir).items():
             survey = TextFiles(paths, entry.encoding).survey()
             facts["splits"][split] = {
-                "files": [str(path) for path in paths],
+                "files": [str(file) for path in paths for file in files_of(path)],
                 "bytes": _bytes(paths),
                 "characters": survey.characters,
                 "lines": survey.lines,

@@ -107,13 +107,13 @@ class LabelledReader(TwoPartReader[LabelledText]):
                 "or give -s data.format=csv"
             )
 
-        def read(bad: BadLines) -> Iterator[LabelledText]:
+        def texts(bad: BadLines) -> Iterator[LabelledText]:
             yield from self.made(self._parts(places, format, bad), "label", bad)
             if self.phrases:
                 for phrase in self.made(self._phrases(places, bad), "label", bad):
                     yield replace(phrase, whole=False)
 
-        return Files(places, format, "texts with labels", read)
+        return Files(places, format, "texts with labels", texts)
 
     def record(self, parts: Parts, name: Column) -> LabelledText | None:
         """A text with its labels; neutral trees are left out where there are two classes."""

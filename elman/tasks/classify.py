@@ -44,7 +44,7 @@ from elman.tasks.sections import (
 )
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.tasks.transfer import StartSection, extended, put_under, same_rows, with_units
-from elman.tasks.vectors import Embedded, VectorsSection, VectorWordsSection, known_vectors
+from elman.tasks.vectors import Embedded, VectorsSection, known_vectors
 from elman.text import Tokenizer, TokenizerSettings, fit_tokenizer
 from elman.text.encoder import TokenEncoder, WordEncoder
 from elman.text.settings import Kind
@@ -103,11 +103,12 @@ class DataSettings(UnlabelledSection):
         return self
 
 
-class TextSettings(VectorWordsSection, TokenizerSettings):
+class TextSettings(TokenizerSettings):
     """What a token is. Sub-words unless told otherwise, since they can read any text."""
 
     kind: Kind = "bpe"
     lowercase: bool = True
+    vector_words: int = Field(50_000, ge=0, description="words of model.vectors that are known beside those of train")
 
 
 class ModelSettings(VectorsSection, StartSection, EmbeddingSection, TwoWaySection, OutputSection):

@@ -41,7 +41,7 @@ from elman.tasks.sections import EmbeddingSection, Name, SizeSection, TransferSe
 from elman.tasks.strings import StringModel, StringStates, fill_strings, string_models
 from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.tasks.transfer import StartSection, put_under, word_rows
-from elman.tasks.vectors import Embedded, VectorsSection, VectorWordsSection, known_vectors
+from elman.tasks.vectors import Embedded, VectorsSection, known_vectors
 from elman.text import Tokenizer
 from elman.text.encoder import spelled, words
 from elman.text.spans import OUTSIDE, Scheme, Span, convert, detect_scheme, read_spans, repair, split_tag, write_tags
@@ -78,7 +78,7 @@ class DataSettings(UnlabelledSection):
     )
 
 
-class TextSettings(VectorWordsSection):
+class TextSettings(Section):
     """What of a word is looked at."""
 
     lowercase: bool = Field(True, description="words and affixes are looked up in small letters")
@@ -89,6 +89,7 @@ class TextSettings(VectorWordsSection):
     suffixes: tuple[int, ...] = Field((1, 2, 3, 4), description="lengths of the endings looked at")
     affix_count: int = Field(3, ge=1, description="a beginning or ending seen less often is unknown")
     longest: int = Field(32, ge=2, description="characters of a word at most: its first and its last")
+    vector_words: int = Field(200_000, ge=0, description="words of model.vectors that are known beside those of train")
 
     @field_validator("prefixes", "suffixes")
     @classmethod

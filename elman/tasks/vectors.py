@@ -54,12 +54,6 @@ class VectorsSection(Section):
         return self
 
 
-class VectorWordsSection(Section):
-    """Words that have vectors, in a section `text`."""
-
-    vector_words: int = Field(200_000, ge=0, description="words of model.vectors that are known beside those of train")
-
-
 class Embedded(NamedTuple):
     """An embedding of a network, by the name of the attribute, and the tokens of its rows with their counts."""
 

@@ -130,7 +130,8 @@ def test_a_corpus_may_be_folders(toy: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(CATALOGUE, "toy", entry)
     data = toy / "data"
     assert locate("toy", data) == {"train": [data / "toy" / "bad", data / "toy" / "good"]}
-    assert info("toy", data)["splits"]["train"]["bytes"] == 32
+    known = info("toy", data)["splits"]["train"]
+    assert known["bytes"] == 32 and len(known["files"]) == 3
     assert [path.relative_to(toy) for path in export("toy", toy / "out", data)] == [
         Path("out/bad/1.txt"), Path("out/good/1.txt"), Path("out/good/2.txt")
     ]  # fmt: skip
