@@ -64,7 +64,7 @@ def test_some_of_the_labels_are_drawn_by_the_seed_and_fewer_are_among_more(tmp_p
     assert open_data(data_of(table, labels=10, dev=[str(table)]), seed=4).train != ten.train
     with pytest.raises(UserError, match=r"data\.labels = 109, and there are 108 training texts: give fewer, or 0"):
         open_data(data_of(table, labels=109), seed=3)
-    with pytest.raises(UserError, match="the 1 training texts of data.labels have one class only"):
+    with pytest.raises(UserError, match=r"the 1 training texts of data\.labels have one class only"):
         open_data(data_of(table, labels=1), seed=3)
 
 
