@@ -60,7 +60,9 @@ def settled(kind: type[R], tables: Mapping[str, Any], settings: Settings, path: 
     recipe = parse(kind, followed(kind, whole, asked), where=str(path or "the settings"))
     transfer: Any = getattr(recipe, "transfer", None)
     if transfer is not None and transfer != type(transfer)() and not recipe.data.unlabelled:  # type: ignore[attr-defined]
-        raise UserError("the settings of transfer are for unlabelled texts, and there are none: give --unlabelled FILES")
+        raise UserError(
+            "the settings of transfer are for unlabelled texts, and there are none: give --unlabelled FILES"
+        )
     return recipe
 
 

@@ -578,7 +578,7 @@ class Translator(Model[TranslatorConfig, Sides, "TranslationNetwork", CompiledTr
         """A pair as ids."""
         return self.source_ids(source), self.sides.say(target)
 
-    def batches(self, pairs: Sequence[tuple[Ints, Ints]]) -> "Iterator[tuple[Ints, Batch]]":
+    def batches(self, pairs: Sequence[tuple[Ints, Ints]]) -> "Iterator[tuple[Ints, PairBatch]]":
         """Encoded pairs in batches of similar length, with the places of the pairs in each row."""
         for rows in by_length([len(target) + 1 for _, target in pairs], SENTENCES, tokens=TOKENS):
             batch = make_batch([pairs[row] for row in rows], self.end, self.start)
@@ -873,7 +873,7 @@ class _Watch:
 
 
 @dataclass(frozen=True)
-class Batch:
+class PairBatch:
     """Pairs as the network learns them: sources as they are, targets packed, the longest target first."""
 
     source: "Tensor"  # B x S
@@ -887,7 +887,7 @@ class Batch:
         return f"of {len(self.source)} pairs, {len(self.targets)} target tokens"
 
 
-def make_batch(pairs: Sequence[tuple[Ints, Ints]], end: int, start: int | None = None) -> Batch:
+def make_batch(pairs: Sequence[tuple[Ints, Ints]], end: int, start: int | None = None) -> PairBatch:
     """Encoded pairs as a batch; `end` stands behind each target, and before it `start`, or the end again.
 
     >>> batch = make_batch([(np.array([7]), np.array([3])), (np.array([8, 9]), np.array([4, 5]))], end=1)
@@ -902,7 +902,7 @@ def make_batch(pairs: Sequence[tuple[Ints, Ints]], end: int, start: int | None =
     order, batch_sizes, _ = targets.packing
     source = Ragged.of([pairs[row][0] for row in order])
     arrays = (source.padded(), source.lengths, targets.packed(before), targets.packed(), batch_sizes)
-    return Batch(*(torch.from_numpy(array) for array in arrays), order=order)  # type: ignore[arg-type, misc]
+    return PairBatch(*(torch.from_numpy(array) for array in arrays), order=order)  # type: ignore[arg-type, misc]
 
 
 class Translate(Task[Pair, Translator]):
@@ -1030,7 +1030,7 @@ class Translate(Task[Pair, Translator]):
     def fresh(self, config: TranslatorConfig, vocabulary: Sides, recipe: TranslateRecipe) -> Any:
         return Translator.build(config, vocabulary, recipe.loss.smoothing)
 
-    def batches(self, run: Training[Pair, Translator]) -> ExampleBatches[Batch]:
+    def batches(self, run: Training[Pair, Translator]) -> ExampleBatches[PairBatch]:
         """Pairs of like length together, as many as make the tokens of a batch."""
         return ExampleBatches(
             np.array([[len(target) + 1, len(source)] for source, target in run.examples]),
@@ -1041,7 +1041,7 @@ class Translate(Task[Pair, Translator]):
             text=fingerprint(map(self.key, run.data.train)),
         )
 
-    def loss(self, run: Training[Pair, Translator], batch: Batch, state: Any) -> "Loss":
+    def loss(self, run: Training[Pair, Translator], batch: PairBatch, state: Any) -> "Loss":
         """The mean loss of some pairs per target token."""
         from elman.nn.forcing import Forcing, SelfFeeding
         from elman.train.task import Loss

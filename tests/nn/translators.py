@@ -6,8 +6,8 @@ import torch
 from elman.nn.translation import TranslationNetwork
 from elman.tasks.search import SearchSettings
 from elman.tasks.translate import (
-    Batch,
     ModelSettings,
+    PairBatch,
     TranslateRecipe,
     Translator,
     TranslatorConfig,
@@ -42,7 +42,7 @@ def network(decoder: str = "luong", attention: str = "general", **settings: obje
     return Translator.build(config, SIDES).double().eval()
 
 
-def batch() -> Batch:
+def batch() -> PairBatch:
     """Three pairs; the order by the targets' length is not that of the sources' length."""
     sources = [np.array([3, 4]), np.array([2, 5, 6, 7, 8]), np.array([9])]
     targets = [np.array([2, 3, 4, 5]), np.array([6]), np.array([7, 3])]

@@ -182,5 +182,5 @@ def test_a_classifier_knows_words_that_only_the_vectors_have(data: Path, tmp_pat
     run.model.save(tmp_path / "model")
     model = elman.load(tmp_path / "model")
     assert model.predict("never").probabilities != model.predict("nowhere").probabilities
-    with pytest.raises(UserError, match="text.vector_words adds words"):
+    with pytest.raises(UserError, match=r"text\.vector_words adds words"):
         begun("classify", data, "text.vector_words=9", "text.kind=characters")
