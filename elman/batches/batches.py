@@ -33,7 +33,7 @@ class Ids(Protocol):
 
 
 @dataclass(repr=False)
-class Windows:
+class StreamWindows:
     """A window of each of several streams, and the token that follows each of theirs; shown as where it comes from."""
 
     inputs: Ints  # B x T
@@ -47,7 +47,7 @@ class Windows:
 
 
 @dataclass(frozen=True, repr=False)
-class Lines:
+class WholeLines:
     """Whole lines, each ended by the end token, which is predicted too; shown as where they come from."""
 
     targets: Ragged
@@ -117,7 +117,7 @@ def window(ids: Ids, start: int, stop: int, start_id: int) -> tuple[np.ndarray, 
     return tokens[:-1], tokens[1:]
 
 
-def stack_windows(ids: Ids, starts: np.ndarray, length: int, start_id: int, reset: bool) -> Windows:
+def stack_windows(ids: Ids, starts: np.ndarray, length: int, start_id: int, reset: bool) -> StreamWindows:
     """One window of `length` from each of several places in the ids."""
     rows = [window(ids, int(start), int(start) + length, start_id) for start in starts]
     inputs = np.stack([row[0] for row in rows]).astype(np.int64)  # B x T
@@ -125,7 +125,7 @@ def stack_windows(ids: Ids, starts: np.ndarray, length: int, start_id: int, rese
     resets = _resets(ids.documents, starts, length) if reset else {}
     for step, begun in resets.items():  # a document does not see the last token of the one before it either
         inputs[begun, step] = start_id
-    return Windows(inputs, targets, f"tokens {starts[0]} to {starts[0] + length} of stream 1", resets=resets)
+    return StreamWindows(inputs, targets, f"tokens {starts[0]} to {starts[0] + length} of stream 1", resets=resets)
 
 
 def _resets(documents: np.ndarray, starts: np.ndarray, length: int) -> dict[int, Ints]:
@@ -190,7 +190,7 @@ class StreamBatches:
         mean = self.steps if self._generator.random() < 0.95 else self.steps / 2
         return max(1, round(self._generator.normal(mean, min(5.0, self.steps / 8))))
 
-    def __next__(self) -> Windows:
+    def __next__(self) -> StreamWindows:
         length = min(self._window_length(), self.length - self.position)
         batch = stack_windows(self.ids, self.starts + self.position, length, self.start_id, self.reset_documents)
         batch.fresh = self.position == 0
@@ -201,7 +201,7 @@ class StreamBatches:
             self._begin_epoch()
         return batch
 
-    def _forget_some(self, batch: Windows) -> None:
+    def _forget_some(self, batch: StreamWindows) -> None:
         dropped = np.flatnonzero(self._generator.random(self.batch_size) < self.forget)
         if len(dropped):
             batch.resets[0] = np.union1d(batch.resets.get(0, []), dropped).astype(np.int64)
@@ -218,7 +218,7 @@ class StreamBatches:
         self._generator.bit_generator.state = state["random"]
 
 
-class LineBatches(ExampleBatches[Lines]):
+class LineBatches(ExampleBatches[WholeLines]):
     """Whole documents, shuffled anew each epoch and grouped by length so that little is padded."""
 
     def __init__(self, ids: Ids, batch_size: int, *, start_id: int, backward: bool = False, seed: int = 0) -> None:
@@ -239,9 +239,9 @@ def reverse_line(row: np.ndarray) -> np.ndarray:
     return np.append(row[-2::-1], row[-1:])
 
 
-def stack_lines(ids: Ids, documents: np.ndarray, start_id: int, backward: bool = False) -> Lines:
+def stack_lines(ids: Ids, documents: np.ndarray, start_id: int, backward: bool = False) -> WholeLines:
     """Some documents, each of which ends with the end token."""
     rows = [ids.read(int(ids.documents[i]), int(ids.document_ends[i])) for i in documents]
     targets = Ragged.of([reverse_line(row) for row in rows] if backward else rows)
     labels = None if ids.labels is None else ids.labels[documents].astype(np.int64)
-    return Lines(targets, start_id, f"lines {', '.join(str(i + 1) for i in documents[:3])} ...", labels)
+    return WholeLines(targets, start_id, f"lines {', '.join(str(i + 1) for i in documents[:3])} ...", labels)

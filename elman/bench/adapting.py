@@ -30,7 +30,7 @@ READING = Reading("stream", 0, ends_text=False)
 
 
 @dataclass(frozen=True)
-class Case:
+class AdaptingCase:
     """A model of two LSTM layers, and how many tokens are scored; dynamic evaluation is given a part of them."""
 
     name: str
@@ -49,14 +49,14 @@ class Case:
         return LanguageNetwork(embedding, [body], ChunkedSoftmax(self.hidden, self.vocabulary, tied=tied)).eval()
 
 
-CASES = (Case("words", 33_278, 200, 200, 16_384, 400), Case("characters", 65, 64, 384, 65_536, 2_000))
+CASES = (AdaptingCase("words", 33_278, 200, 200, 16_384, 400), AdaptingCase("characters", 65, 64, 384, 65_536, 2_000))
 
 
 @dataclass(frozen=True)
-class Row:
+class AdaptingRow:
     """What was measured for one model."""
 
-    case: Case
+    case: AdaptingCase
     tokens_per_second: dict[str, float]
 
     def ratio(self, who: str) -> float | None:
@@ -65,11 +65,11 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Report:
+class AdaptingReport:
     """All rows of one run."""
 
     facts: dict[str, Any]
-    rows: list[Row]
+    rows: list[AdaptingRow]
 
     def record(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
@@ -88,22 +88,24 @@ class Report:
 
 def run(
     *, quick: bool = False, seconds: float | None = None, threads: int | None = None, follow: Follow | None = None
-) -> Report:
+) -> AdaptingReport:
     """Measure both models, about `seconds` on each (20; 5 where quick)."""
     machine.need_kernels()
     budget = seconds if seconds is not None else 5.0 if quick else 20.0
     with machine.using_threads(threads):
-        return Report(machine.facts(), machine.all_rows(list(CASES), lambda case: measure(case, budget), follow))
+        return AdaptingReport(
+            machine.facts(), machine.all_rows(list(CASES), lambda case: measure(case, budget), follow)
+        )
 
 
-def measure(case: Case, seconds: float) -> Row:
+def measure(case: AdaptingCase, seconds: float) -> AdaptingRow:
     """Time one model, each way of reading in turn."""
     readers = readers_of(case)
     best = interleave([read for read, _ in readers.values()], seconds)
-    return Row(case, {who: count / took for (who, (_, count)), took in zip(readers.items(), best, strict=True)})
+    return AdaptingRow(case, {who: count / took for (who, (_, count)), took in zip(readers.items(), best, strict=True)})
 
 
-def readers_of(case: Case) -> dict[str, tuple[Callable[[], object], int]]:
+def readers_of(case: AdaptingCase) -> dict[str, tuple[Callable[[], object], int]]:
     """Each way of reading, and how many tokens it reads."""
     network, learner = case.network(), case.network()
     ids = IdStream(np.random.default_rng(0).integers(0, case.vocabulary, case.tokens).astype(np.uint32))

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from elman.bench.translators import BOS, CLIP_NORM, EOS, LEARNING_RATE, Pairs, Sizes, Step, learn, weights_of
+from elman.bench.translators import BOS, CLIP_NORM, EOS, LEARNING_RATE, IdPairs, Sizes, Step, learn, weights_of
 from elman.nn.translation import TranslationNetwork
 
 
@@ -25,7 +25,7 @@ class CourseTranslator(nn.Module):
 
     >>> sizes = Sizes(vocabulary=11, embedding=3, hidden=4)
     >>> course = CourseTranslator(sizes, sizes.network("luong-feeding"))
-    >>> [len(ids) for ids in course.translate(Pairs.of(2, 11), beam=2, length=5)]
+    >>> [len(ids) for ids in course.translate(IdPairs.of(2, 11), beam=2, length=5)]
     [5, 5]
     """
 
@@ -57,7 +57,7 @@ class CourseTranslator(nn.Module):
         return self.softmax(fed)[0, 0], hidden, fed
 
     @torch.no_grad()
-    def translate(self, pairs: Pairs, beam: int, length: int) -> list[list[int]]:
+    def translate(self, pairs: IdPairs, beam: int, length: int) -> list[list[int]]:
         """The best `length` ids for each source, one source after the other."""
         return [self._search(torch.from_numpy(source).unsqueeze(0), beam, length) for source in pairs.sources]
 
@@ -77,7 +77,7 @@ class CourseTranslator(nn.Module):
             kept = sorted(found, key=lambda each: each.log_prob, reverse=True)[:beam]
         return kept[0].ids
 
-    def learning(self, pairs: Pairs) -> Step:
+    def learning(self, pairs: IdPairs) -> Step:
         """One update for the pairs, their losses added up."""
         optimizer = torch.optim.Adam(self.parameters(), lr=LEARNING_RATE)
 

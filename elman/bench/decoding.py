@@ -11,7 +11,7 @@ from elman.bench import machine
 from elman.bench.course import CourseTranslator
 from elman.bench.joey import MODULES, Joey
 from elman.bench.machine import Follow, Work, interleave
-from elman.bench.translators import Elman, Pairs, Peer, Sizes
+from elman.bench.translators import Elman, IdPairs, Peer, Sizes
 from elman.errors import RunError
 from elman.nn.decoder import Kind
 
@@ -31,7 +31,7 @@ TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
-class Case:
+class DecodingCase:
     """What is done: translating with a beam (1 is greedy), or training; so many sentences at once."""
 
     work: str
@@ -45,10 +45,10 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Row:
+class DecodingRow:
     """What was measured for one case: units a second, by who did it."""
 
-    case: Case
+    case: DecodingCase
     speeds: dict[str, float]
     gflops: dict[str, float]
     """Of training: 10^9 operations a second in products, padding not counted."""
@@ -59,19 +59,19 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Report:
+class DecodingReport:
     """All rows of one run, beside the machine's peak."""
 
     facts: dict[str, Any]
     peak: float
     """10^9 operations a second of a large product: the better of one before and one after."""
-    rows: list[Row]
+    rows: list[DecodingRow]
     skipped: list[str]
     """A line for each peer that is not installed."""
 
     def one_by_one(self, beam: int) -> float | None:
         """Sentences a second of the course's loop, which knows no batches; None where that was not measured."""
-        found = [row.speeds.get(COURSE) for row in self.rows if row.case == Case("translating", beam, 1)]
+        found = [row.speeds.get(COURSE) for row in self.rows if row.case == DecodingCase("translating", beam, 1)]
         return found[0] if found else None
 
     def record(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class Report:
             "skipped": self.skipped,
         }
 
-    def _row(self, row: Row) -> dict[str, Any]:
+    def _row(self, row: DecodingRow) -> dict[str, Any]:
         alone = self.one_by_one(row.case.beam) if row.case.work == "translating" else None
         return asdict(row.case) | {
             "unit": row.case.unit,
@@ -104,7 +104,7 @@ def run(
     seconds: float | None = None,
     threads: int | None = None,
     follow: Follow | None = None,
-) -> Report:
+) -> DecodingReport:
     """Measure every case (where quick, a beam of 5 only and no training), `seconds` on each (5; 1 where quick)."""
     machine.need_kernels()
     chosen = cases(quick=quick)
@@ -114,13 +114,13 @@ def run(
         peers = peers_here()
         check(peers)
         rows = machine.all_rows(chosen, lambda case: measure(case, peers, budget), follow)
-        return Report(machine.facts(), max(peak, machine.matmul_gflops(min(budget, 1.0))), rows, skipped())
+        return DecodingReport(machine.facts(), max(peak, machine.matmul_gflops(min(budget, 1.0))), rows, skipped())
 
 
-def cases(*, quick: bool = False) -> list[Case]:
+def cases(*, quick: bool = False) -> list[DecodingCase]:
     """What is measured."""
-    found = [Case("translating", beam, batch) for beam in ((5,) if quick else (1, 5)) for batch in (1, 64)]
-    return found if quick else [*found, Case("training", 1, TRAINED)]
+    found = [DecodingCase("translating", beam, batch) for beam in ((5,) if quick else (1, 5)) for batch in (1, 64)]
+    return found if quick else [*found, DecodingCase("training", 1, TRAINED)]
 
 
 def skipped() -> list[str]:
@@ -138,35 +138,35 @@ def peers_here() -> dict[str, Peer]:
 
 def check(peers: dict[str, Peer]) -> None:
     """RunError where peers with the same weights differ in their loss on the same pairs."""
-    pairs = Pairs.of(3, SIZES.vocabulary)
+    pairs = IdPairs.of(3, SIZES.vocabulary)
     losses = {who: peer.learning(pairs)() for who, peer in peers.items() if who not in OURS or who == SAME}
     for who, loss in losses.items():
         if not abs(loss - losses[SAME]) < TOLERANCE:
             raise RunError(f"{who} and {SAME} differ in their loss on the same pairs: {loss:.4f}, {losses[SAME]:.4f}")
 
 
-def measure(case: Case, peers: dict[str, Peer], seconds: float) -> Row:
+def measure(case: DecodingCase, peers: dict[str, Peer], seconds: float) -> DecodingRow:
     """Time one case, everyone in turn."""
     works: dict[str, tuple[Work, int]] = {}
     for who, peer in peers.items():
         if case.work == "training":
-            pairs = Pairs.of(COURSE_TRAINED if who == COURSE else case.batch, SIZES.vocabulary)
+            pairs = IdPairs.of(COURSE_TRAINED if who == COURSE else case.batch, SIZES.vocabulary)
             works[who] = peer.learning(pairs), pairs.tokens
         elif who != COURSE or case.batch == 1:  # the course has no batches
-            sentences = Pairs.of(max(case.batch, ALONE), SIZES.vocabulary)
+            sentences = IdPairs.of(max(case.batch, ALONE), SIZES.vocabulary)
             works[who] = _translating(peer, sentences.batches(case.batch), case.beam), len(sentences.sources)
     best = interleave([work for work, _ in works.values()], seconds)
     speeds = {who: units / took for took, (who, (_, units)) in zip(best, works.items(), strict=True)}
-    return Row(case, speeds, _gflops(case, speeds) if case.work == "training" else {})
+    return DecodingRow(case, speeds, _gflops(case, speeds) if case.work == "training" else {})
 
 
-def _translating(peer: Peer, batches: list[Pairs], beam: int) -> Work:
+def _translating(peer: Peer, batches: list[IdPairs], beam: int) -> Work:
     return lambda: [peer.translate(batch, beam, LENGTH) for batch in batches]
 
 
-def _gflops(case: Case, speeds: dict[str, float]) -> dict[str, float]:
+def _gflops(case: DecodingCase, speeds: dict[str, float]) -> dict[str, float]:
     """10^9 operations a second of those that trained on the batch of the case."""
-    pairs = Pairs.of(case.batch, SIZES.vocabulary)
+    pairs = IdPairs.of(case.batch, SIZES.vocabulary)
     return {
         who: SIZES.flops(OURS.get(who, "luong-feeding"), pairs) * speed / pairs.tokens / 1e9
         for who, speed in speeds.items()

@@ -17,7 +17,7 @@ from elman.bench.translators import (
     LEARNING_RATE,
     PAD,
     SPECIALS,
-    Pairs,
+    IdPairs,
     Sizes,
     Step,
     learn,
@@ -66,14 +66,14 @@ class Joey:
         self.model.load_state_dict({_their_name(name): weight for name, weight in weights.items()})
         self.model.loss_function = ("crossentropy", 0.0)
 
-    def translate(self, pairs: Pairs, beam: int, length: int) -> list[list[int]]:
+    def translate(self, pairs: IdPairs, beam: int, length: int) -> list[list[int]]:
         """By its own search, greedy where the beam is 1."""
         ids, _, _ = self.search(
             self.model.eval(), self._batch(pairs), length, beam, beam_alpha=1.0, min_output_length=length
         )
         return np.asarray(ids).tolist()  # type: ignore[no-any-return]
 
-    def learning(self, pairs: Pairs) -> Step:
+    def learning(self, pairs: IdPairs) -> Step:
         """What its trainer does with a batch: losses of all steps, Adam, clipped gradients."""
         batch = self._batch(pairs)
         optimizer = torch.optim.Adam(self.model.parameters(), lr=LEARNING_RATE)
@@ -85,7 +85,7 @@ class Joey:
 
         return partial(learn, loss, optimizer, lambda: nn.utils.clip_grad_norm_(self.model.parameters(), CLIP_NORM))
 
-    def _batch(self, pairs: Pairs) -> Any:
+    def _batch(self, pairs: IdPairs) -> Any:
         targets = padded([np.concatenate(([BOS], target, [EOS])) for target in pairs.targets])  # B x T + 2
         return self.batch(
             src=padded(pairs.sources),

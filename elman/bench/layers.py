@@ -35,10 +35,10 @@ TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
-class Case:
+class LayerCase:
     """One layer, one batch, one pass.
 
-    >>> case = Case("gru", hidden=100, batch=256, steps=12)
+    >>> case = LayerCase("gru", hidden=100, batch=256, steps=12)
     >>> case.real_steps, case.flops
     (3072, 368640000)
     """
@@ -76,10 +76,10 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Row:
+class LayerRow:
     """What was measured for one case: the best seconds of each of "torch", "elman" and perhaps "jax"."""
 
-    case: Case
+    case: LayerCase
     seconds: dict[str, float]
 
     def gflops(self, who: str) -> float:
@@ -92,13 +92,13 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Report:
+class LayersReport:
     """All rows of one run, beside the machine's peak."""
 
     facts: dict[str, Any]
     peak: float
     """10^9 operations a second of a large product: the better of one before and one after."""
-    rows: list[Row]
+    rows: list[LayerRow]
     product: dict[str, dict[str, float]]
     """See `product_between_calls`."""
     skipped: list[str] = field(default_factory=list)
@@ -128,7 +128,7 @@ class Report:
             "skipped": self.skipped,
         }
 
-    def _row(self, row: Row) -> dict[str, Any]:
+    def _row(self, row: LayerRow) -> dict[str, Any]:
         return asdict(row.case) | {
             "real_steps": row.case.real_steps,
             "flops": row.case.flops,
@@ -146,7 +146,7 @@ def run(
     seconds: float | None = None,
     threads: int | None = None,
     follow: Follow | None = None,
-) -> Report:
+) -> LayersReport:
     """Measure every case of the cells (all three where none is named), `seconds` on each (1; 0.2 where quick)."""
     machine.need_kernels()
     chosen = cases(cells, quick=quick)
@@ -155,10 +155,10 @@ def run(
         peak = machine.matmul_gflops(budget)
         rows = machine.all_rows(chosen, lambda case: measure(case, budget), follow)
         product = product_between_calls(budget)
-        return Report(machine.facts(), max(peak, machine.matmul_gflops(budget)), rows, product, skipped())
+        return LayersReport(machine.facts(), max(peak, machine.matmul_gflops(budget)), rows, product, skipped())
 
 
-def cases(cells: Sequence[str] = (), *, quick: bool = False) -> list[Case]:
+def cases(cells: Sequence[str] = (), *, quick: bool = False) -> list[LayerCase]:
     """What is measured: everything, or where it is to be quick two shapes in one direction.
 
     >>> len(cases()), len(cases(["LSTM"], quick=True))
@@ -170,7 +170,7 @@ def cases(cells: Sequence[str] = (), *, quick: bool = False) -> list[Case]:
             raise UserError(f"there is no benchmark of the cell {name!r}: {nearest(name, LAYERS)}")
     found = product((False, True), (1,) if quick else (1, 2), (False, True), names, SHAPES[:2] if quick else SHAPES)
     return [
-        Case(cell, hidden, batch, steps, directions, packed, backward)
+        LayerCase(cell, hidden, batch, steps, directions, packed, backward)
         for backward, directions, packed, cell, (hidden, batch, steps) in found
     ]
 
@@ -181,9 +181,9 @@ def skipped() -> list[str]:
         return machine.not_measured("jax", {"jax": ["jax", "jax.numpy"]})
 
 
-def measure(case: Case, seconds: float) -> Row:
+def measure(case: LayerCase, seconds: float) -> LayerRow:
     """Time one case: PyTorch's layer, Elman's, and JAX where it is there, in turn. RunError where outputs differ."""
-    batch = Batch.of(case)
+    batch = LayerBatch.of(case)
     theirs, compiled = batch.layers()
     works = {"torch": batch.work(theirs), "elman": batch.work(compiled)}
     far = float((batch.output(theirs) - batch.output(compiled)).detach().abs().max())
@@ -191,20 +191,20 @@ def measure(case: Case, seconds: float) -> Row:
         raise RunError(f"the layers differ by {far:.2g} for {case}: this is a mistake of Elman's kernels")
     if not skipped():
         works["jax"] = JaxLayer(batch, theirs).work()
-    return Row(case, dict(zip(works, interleave(list(works.values()), seconds), strict=True)))
+    return LayerRow(case, dict(zip(works, interleave(list(works.values()), seconds), strict=True)))
 
 
 @dataclass(frozen=True)
-class Batch:
+class LayerBatch:
     """The input of a case, and the gradient that comes back to the output."""
 
-    case: Case
+    case: LayerCase
     padded: Tensor
     input: Tensor | PackedSequence
     gradient: Tensor
 
     @classmethod
-    def of(cls, case: Case) -> "Batch":
+    def of(cls, case: LayerCase) -> "LayerBatch":
         """Random numbers, the same ones in every run."""
         generator = torch.Generator().manual_seed(0)
         padded = torch.randn(case.steps, case.batch, case.hidden, generator=generator, requires_grad=True)  # T x B x I
@@ -250,7 +250,7 @@ class JaxLayer:
     There is no packed batch in JAX: every row is run to the end, and keeps its state where it is padding.
     """
 
-    def __init__(self, batch: Batch, layer: nn.RNNBase) -> None:
+    def __init__(self, batch: LayerBatch, layer: nn.RNNBase) -> None:
         with _on_cores(torch.get_num_threads()):  # JAX starts as many threads as it sees cores
             self.jax: Any = import_module("jax")
             self.numpy: Any = import_module("jax.numpy")
@@ -331,7 +331,7 @@ def product_between_calls(seconds: float) -> dict[str, dict[str, float]]:
     A second pool of threads would show here: PyTorch's would have to fight it for the cores. On a machine that
     has other work to do only the best means much.
     """
-    theirs, compiled = (batch := Batch.of(Case("gru", 128, 32, 16))).layers()
+    theirs, compiled = (batch := LayerBatch.of(LayerCase("gru", 128, 32, 16))).layers()
     left, right = torch.randn(256, 512), torch.randn(512, 512)
     before: dict[str, Work] = {"alone": lambda: None, "torch": batch.work(theirs), "elman": batch.work(compiled)}
     times: dict[str, list[float]] = {name: [] for name in before}

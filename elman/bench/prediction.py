@@ -44,7 +44,7 @@ Answer = Callable[[Sentences], list[Any]]
 
 
 @dataclass(frozen=True)
-class Case:
+class PredictionCase:
     """A network: one bidirectional LSTM; a tagger has another over characters."""
 
     task: str
@@ -55,7 +55,7 @@ class Case:
     def name(self) -> str:
         """What a table calls it.
 
-        >>> Case("tag", crf=True).name
+        >>> PredictionCase("tag", crf=True).name
         'tagger, CRF'
         """
         return "classifier" if self.task == "classify" else "tagger, CRF" if self.crf else "tagger"
@@ -98,10 +98,10 @@ class Speed:
 
 
 @dataclass(frozen=True)
-class Row:
+class PredictionRow:
     """What was measured for one case, by who answered."""
 
-    case: Case
+    case: PredictionCase
     speeds: dict[str, Speed]
 
     def ratio(self, who: str, peer: str = TORCH) -> tuple[float, float] | None:
@@ -113,11 +113,11 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Report:
+class PredictionReport:
     """All rows of one run."""
 
     facts: dict[str, Any]
-    rows: list[Row]
+    rows: list[PredictionRow]
     skipped: list[str]
     """A line for each peer that could not be measured."""
 
@@ -140,23 +140,27 @@ def run(
     seconds: float | None = None,
     threads: int | None = None,
     follow: Follow | None = None,
-) -> Report:
+) -> PredictionReport:
     """Measure every case (where quick, one tagger and fewer sentences), `seconds` on each (8; 2 where quick)."""
     machine.need_kernels()
     chosen = cases(quick=quick)
     budget = seconds if seconds is not None else 2.0 if quick else 8.0
     with machine.using_threads(threads):
         rows = machine.all_rows(chosen, lambda case: measure(case, budget, 200 if quick else 1000), follow)
-        return Report(machine.facts(), rows, skipped())
+        return PredictionReport(machine.facts(), rows, skipped())
 
 
-def cases(*, quick: bool = False) -> list[Case]:
+def cases(*, quick: bool = False) -> list[PredictionCase]:
     """What is measured.
 
     >>> [case.name for case in cases()]
     ['tagger', 'tagger, CRF', 'classifier']
     """
-    return [Case("tag")] if quick else [Case("tag"), Case("tag", crf=True), Case("classify")]
+    return (
+        [PredictionCase("tag")]
+        if quick
+        else [PredictionCase("tag"), PredictionCase("tag", crf=True), PredictionCase("classify")]
+    )
 
 
 def skipped() -> list[str]:
@@ -192,7 +196,7 @@ class Text:
         return f"{word}{self.met}"
 
 
-def measure(case: Case, seconds: float, count: int) -> Row:
+def measure(case: PredictionCase, seconds: float, count: int) -> PredictionRow:
     """Time one case: half of the time with single sentences, half with `count` of 5 to 35 words together."""
     who, text = answerers(case), Text()
     _compare(case, who, text.sentences(count, 5, 35))
@@ -206,10 +210,10 @@ def measure(case: Case, seconds: float, count: int) -> Row:
         speeds[name] = Speed(
             float(np.median(took)), float(np.percentile(took, 99)), count / best.seconds, best.tokens / best.seconds
         )
-    return Row(case, speeds)
+    return PredictionRow(case, speeds)
 
 
-class Call(NamedTuple):
+class TimedCall(NamedTuple):
     """What one call was given, and how long it took."""
 
     tokens: int
@@ -218,12 +222,12 @@ class Call(NamedTuple):
 
 def by_turns(
     answers: Sequence[Answer], make: Callable[[], list[Sentences]], seconds: float, rounds: int
-) -> list[list[Call]]:
+) -> list[list[TimedCall]]:
     """The calls of each of those who answer, by turns and for so long: everyone is given the same new sentences.
 
     Before its turn each is left alone for a moment and called once, as in `machine.interleave`.
     """
-    found: list[list[Call]] = [[] for _ in answers]
+    found: list[list[TimedCall]] = [[] for _ in answers]
     end, done = time.perf_counter() + seconds, 0
     while done < rounds or time.perf_counter() < end:
         given = make()
@@ -233,12 +237,12 @@ def by_turns(
             for sentences in given:
                 start = time.perf_counter()
                 answer(sentences)
-                calls.append(Call(sum(map(len, sentences)), time.perf_counter() - start))
+                calls.append(TimedCall(sum(map(len, sentences)), time.perf_counter() - start))
         done += 1
     return found
 
 
-def answerers(case: Case) -> dict[str, Answer]:
+def answerers(case: PredictionCase) -> dict[str, Answer]:
     """Everyone who can answer on this machine."""
     model = case.model()
     found: dict[str, Answer] = {}
@@ -264,7 +268,7 @@ def _labels(model: TextClassifier, given: Sentences) -> list[Any]:
     return [prediction.label for prediction in model.predict([" ".join(words) for words in given])]
 
 
-def _compare(case: Case, who: dict[str, Answer], given: Sentences) -> None:
+def _compare(case: PredictionCase, who: dict[str, Answer], given: Sentences) -> None:
     """RunError where Elman does not answer what PyTorch answers."""
     ours, theirs = who[FLOAT](given), who[TORCH](given)
     if case.task == "tag":  # Elman's predict answers in the scheme of the training files
@@ -274,7 +278,7 @@ def _compare(case: Case, who: dict[str, Answer], given: Sentences) -> None:
         raise RunError(f"only {same:.1%} of the answers of the {case.name} are PyTorch's: Elman is mistaken")
 
 
-def flair_tagger(case: Case) -> Answer:
+def flair_tagger(case: PredictionCase) -> Answer:
     """A tagger of flair's of the same sizes: trainable word embedding, character LSTM, LSTM, softmax or CRF."""
     logging.getLogger("flair").setLevel(logging.WARNING)  # it prints the whole vocabulary otherwise
     data, embeddings, models = (import_module(f"flair.{name}") for name in ("data", "embeddings", "models"))

@@ -36,7 +36,7 @@ WORDS, LENGTH, TOKENS = 5000, 15, 200
 
 
 @dataclass(frozen=True)
-class Case:
+class ServingCase:
     """What is asked for, and by how many clients."""
 
     work: str
@@ -44,7 +44,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Speed:
+class ServingSpeed:
     """How one of the two answered."""
 
     per_second: float
@@ -58,11 +58,11 @@ class Speed:
 
 
 @dataclass(frozen=True)
-class Row:
+class ServingRow:
     """What was measured for one case."""
 
-    case: Case
-    speeds: dict[str, Speed]
+    case: ServingCase
+    speeds: dict[str, ServingSpeed]
 
     @property
     def ratio(self) -> float:
@@ -96,11 +96,11 @@ class Burst:
 
 
 @dataclass(frozen=True)
-class Report:
+class ServingReport:
     """All rows of one run."""
 
     facts: dict[str, Any]
-    rows: list[Row]
+    rows: list[ServingRow]
     bursts: list[Burst]
 
     def record(self) -> dict[str, Any]:
@@ -116,18 +116,18 @@ class Report:
 
 def run(
     *, quick: bool = False, seconds: float | None = None, threads: int | None = None, follow: Follow | None = None
-) -> Report:
+) -> ServingReport:
     """Measure every case (where quick, 1 and 16 clients), `seconds` on each (8; 1 where quick)."""
     machine.need_kernels()
     budget = seconds if seconds is not None else 1.0 if quick else 8.0
     works = ("tag", "translate", "stream")
-    cases = [Case(work, clients) for work in works for clients in (CLIENTS[:2] if quick else CLIENTS)]
+    cases = [ServingCase(work, clients) for work in works for clients in (CLIENTS[:2] if quick else CLIENTS)]
     with TemporaryDirectory(prefix="elman-serving-") as folder, machine.using_threads(threads):
         write_models(Path(folder))
         with serving(Path(folder)) as servers:
             rows = machine.all_rows(cases, lambda case: measure(case, servers, budget), follow)
             bursts = [] if quick else [burst(work, servers[ELMAN], budget) for work in works[:2]]
-    return Report(machine.facts(), rows, bursts)
+    return ServingReport(machine.facts(), rows, bursts)
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Server:
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
-def measure(case: Case, servers: dict[str, Server], seconds: float) -> Row:
+def measure(case: ServingCase, servers: dict[str, Server], seconds: float) -> ServingRow:
     """Ask both, one after the other."""
     speeds = {}
     for who, server in servers.items():
@@ -159,8 +159,8 @@ def measure(case: Case, servers: dict[str, Server], seconds: float) -> Row:
             raise RunError(f"{who} gave no answer to {case.clients} clients that asked it to {case.work}")
         count = found.tokens if case.work == "stream" else len(found.answered)
         times = (found.quantile(0.5), found.quantile(0.99))
-        speeds[who] = Speed(count / found.seconds, *times, found.failed, used / count)
-    return Row(case, speeds)
+        speeds[who] = ServingSpeed(count / found.seconds, *times, found.failed, used / count)
+    return ServingRow(case, speeds)
 
 
 def burst(work: str, server: Server, seconds: float) -> Burst:
@@ -218,7 +218,7 @@ def made_words() -> list[str]:
 
 def write_models(folder: Path) -> None:
     """A tagger, a translator and a language model with random weights."""
-    prediction.Case("tag").model().save(folder / "tag")
+    prediction.ServingCase("tag").model().save(folder / "tag")
     write_translator(folder / "translate")
     write_language_model(folder / "lm")
 

@@ -33,7 +33,7 @@ Write = Callable[[int], object]
 
 
 @dataclass(frozen=True)
-class Case:
+class StreamingCase:
     """A model, and how many texts it writes at once."""
 
     hidden: int
@@ -50,7 +50,7 @@ class Case:
     def weight_bytes(self, int8: bool = False) -> int:
         """What Elman reads for one step: every matrix but the first layer's input, which is a table of tokens.
 
-        >>> Case(hidden=128, layers=1, streams=1).weight_bytes()
+        >>> StreamingCase(hidden=128, layers=1, streams=1).weight_bytes()
         313728
         """
         rows = 4 * self.hidden
@@ -63,10 +63,10 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Row:
+class StreamingRow:
     """What was measured for one case, by writer."""
 
-    case: Case
+    case: StreamingCase
     tokens_per_second: dict[str, float]
     gigabytes_per_second: dict[str, float]
     """Of Elman's: how fast memory of the size of its weights can be read, in a cache or not."""
@@ -86,11 +86,11 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Report:
+class StreamingReport:
     """All rows of one run."""
 
     facts: dict[str, Any]
-    rows: list[Row]
+    rows: list[StreamingRow]
     skipped: list[str]
     """A line for each peer that is not installed."""
 
@@ -99,7 +99,7 @@ class Report:
         return {"machine": self.facts, "rows": [_record(row) for row in self.rows], "skipped": self.skipped}
 
 
-def _record(row: Row) -> dict[str, Any]:
+def _record(row: StreamingRow) -> dict[str, Any]:
     speeds = row.tokens_per_second
     return asdict(row.case) | {
         "tokens_per_second": speeds,
@@ -119,20 +119,20 @@ def run(
     seconds: float | None = None,
     threads: int | None = None,
     follow: Follow | None = None,
-) -> Report:
+) -> StreamingReport:
     """Measure every case (where quick, one stream and hidden 128 and 512), `seconds` on each (3; 0.5 where quick)."""
     machine.need_kernels()
     chosen = cases(quick=quick)
     budget = seconds if seconds is not None else 0.5 if quick else 3.0
     with machine.using_threads(threads), torch.inference_mode():
         rows = machine.all_rows(chosen, lambda case: measure(case, budget), follow)
-        return Report(machine.facts(), rows, skipped())
+        return StreamingReport(machine.facts(), rows, skipped())
 
 
-def cases(*, quick: bool = False) -> list[Case]:
+def cases(*, quick: bool = False) -> list[StreamingCase]:
     """What is measured."""
     found = product(HIDDEN[::2], LAYERS[:1], STREAMS[:1]) if quick else product(HIDDEN, LAYERS, STREAMS)
-    return [Case(hidden, layers, streams) for hidden, layers, streams in found]
+    return [StreamingCase(hidden, layers, streams) for hidden, layers, streams in found]
 
 
 def skipped() -> list[str]:
@@ -140,14 +140,14 @@ def skipped() -> list[str]:
     return machine.not_measured(ONNX, {"onnx": ["onnx"], "onnxruntime": ["onnxruntime"]})
 
 
-def measure(case: Case, seconds: float) -> Row:
+def measure(case: StreamingCase, seconds: float) -> StreamingRow:
     """Time one case, every writer in turn."""
     writers = {who: _timed(write, seconds / 20) for who, write in writers_of(case).items()}
     best = interleave([work for work, _ in writers.values()], seconds)
     lengths = [length for _, length in writers.values()]
     speeds = [case.streams * length / took for took, length in zip(best, lengths, strict=True)]
     limits = {who: machine.gigabytes_per_second(case.weight_bytes(who == INT8), seconds / 20) for who in (FLOAT, INT8)}
-    return Row(case, dict(zip(writers, speeds, strict=True)), limits)
+    return StreamingRow(case, dict(zip(writers, speeds, strict=True)), limits)
 
 
 def _timed(write: Write, seconds: float) -> tuple[Callable[[], object], int]:
@@ -159,7 +159,7 @@ def _timed(write: Write, seconds: float) -> tuple[Callable[[], object], int]:
     return lambda: write(length), length
 
 
-def writers_of(case: Case) -> dict[str, Write]:
+def writers_of(case: StreamingCase) -> dict[str, Write]:
     """Everyone who can write on this machine."""
     network = case.network()
     loops: dict[str, Loop] = {LSTM: LSTMLoop(network), CELL: CellLoop(network)}

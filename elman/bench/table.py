@@ -72,7 +72,7 @@ def follow(items: Iterator[Item], total: int, console: Console) -> Iterator[Item
         yield item
 
 
-def show_layers(report: layers.Report, console: Console) -> None:
+def show_layers(report: layers.LayersReport, console: Console) -> None:
     """Every row, the means, the peak, and what PyTorch's product does between the calls."""
     peers = [who for who in ("torch", "elman", "jax") if any(who in row.seconds for row in report.rows)]
     jax = ["x jax"] if "jax" in peers else []
@@ -100,7 +100,7 @@ def show_layers(report: layers.Report, console: Console) -> None:
     product.show(console, "Whether PyTorch gets slower beside the kernels")
 
 
-def show_streaming(report: streaming.Report, console: Console) -> None:
+def show_streaming(report: streaming.StreamingReport, console: Console) -> None:
     """A row for each writer of each model, and who could not be asked."""
     headings = ["writer", "hidden", "layers", "streams", "tokens/s", "µs a token", "x nn.LSTM", "x ONNX"]
     grid = Grid([*headings, "of bandwidth"])
@@ -119,7 +119,7 @@ def show_streaming(report: streaming.Report, console: Console) -> None:
     _say(console, *report.skipped)
 
 
-def show_prediction(report: prediction.Report, console: Console) -> None:
+def show_prediction(report: prediction.PredictionReport, console: Console) -> None:
     """A row for each of those who answer, of each model, and who could not be asked."""
     headings = ["who", "model", "hidden", "median ms", "p99 ms", "x PyTorch", "texts/s", "tokens/s", "x PyTorch"]
     grid = Grid(headings, words=2)
@@ -138,7 +138,7 @@ def show_prediction(report: prediction.Report, console: Console) -> None:
     _say(console, *report.skipped)
 
 
-def show_serving(report: serving.Report, console: Console) -> None:
+def show_serving(report: serving.ServingReport, console: Console) -> None:
     """A row for both services in each case, and how Elman's bears what is too much."""
     headings = ["who", "work", "clients", "a second", "median ms", "p99 ms", "failed", "x", "processor ms each", "x"]
     grid = Grid(headings, words=2)
@@ -167,7 +167,7 @@ def show_serving(report: serving.Report, console: Console) -> None:
     bursts.show(console, f"Elman's at half load, and at {serving.TIMES} times what it can do")
 
 
-def show_decoding(report: decoding.Report, console: Console) -> None:
+def show_decoding(report: decoding.DecodingReport, console: Console) -> None:
     """A row for everyone in each case, the peak, and who could not be asked."""
     headings = ["who", "work", "batch", "a second", "", "x JoeyNMT", "x course", "of peak"]
     grid = Grid(headings, words=2)
@@ -191,7 +191,7 @@ def show_decoding(report: decoding.Report, console: Console) -> None:
     _say(console, PEAK.format(report.peak), *report.skipped)
 
 
-def show_adapting(report: adapting.Report, console: Console) -> None:
+def show_adapting(report: adapting.AdaptingReport, console: Console) -> None:
     """A row for each way of reading of each model."""
     grid = Grid(["model", "reads", "vocabulary", "hidden", "tokens/s", "x static"], words=2)
     for row in report.rows:
@@ -203,7 +203,7 @@ def show_adapting(report: adapting.Report, console: Console) -> None:
     grid.show(console, f"{title}, {_where(report.facts)}")
 
 
-def show_trees(report: trees.Report, console: Console) -> None:
+def show_trees(report: trees.TreesReport, console: Console) -> None:
     """A row for each network: nodes a second in training, and how many times as many."""
     grid = Grid(["network", "H", "trees", "nodes", *(f"{who} nodes/s" for who in (trees.PLAIN, trees.ELMAN)), "ratio"])
     for row in report.rows:
@@ -213,7 +213,7 @@ def show_trees(report: trees.Report, console: Console) -> None:
     grid.show(console, f"Trees, forward and backward pass of a batch, {_where(report.facts)}")
 
 
-def show_vectors(report: vectors.Report, console: Console) -> None:
+def show_vectors(report: vectors.VectorsReport, console: Console) -> None:
     """A row for each, means over the seeds, and who could not be asked."""
     tests = list(report.runs[0].scores)
     grid = Grid(["who", "words/s", "words/s of a core", *tests])

@@ -61,7 +61,7 @@ class Sizes:
         nn.init.zeros_(attention.U.bias)  # which JoeyNMT does not have
         return network
 
-    def flops(self, kind: Kind, pairs: "Pairs") -> int:
+    def flops(self, kind: Kind, pairs: "IdPairs") -> int:
         """Operations of the products of one training step: the backward pass has twice as many as the forward pass."""
         E, H, S = self.embedding, self.hidden, pairs.lengths.astype(int)  # B
         T = np.array([len(target) + 1 for target in pairs.targets])  # B
@@ -74,17 +74,17 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class IdPairs:
     """Sources and targets in ids, the longest source first."""
 
     sources: list[Ints]
     targets: list[Ints]
 
     @classmethod
-    def of(cls, count: int, vocabulary: int) -> "Pairs":
+    def of(cls, count: int, vocabulary: int) -> "IdPairs":
         """Random ids in lengths like those of Multi30k in 8,000 sub-words, the same ones in every run.
 
-        >>> pairs = Pairs.of(1000, vocabulary=50)
+        >>> pairs = IdPairs.of(1000, vocabulary=50)
         >>> round(pairs.lengths.mean()), round(pairs.tokens / 1000)
         (15, 16)
         """
@@ -105,20 +105,20 @@ class Pairs:
         """Of the targets, the end tokens counted."""
         return sum(len(target) + 1 for target in self.targets)
 
-    def batches(self, size: int) -> "list[Pairs]":
+    def batches(self, size: int) -> "list[IdPairs]":
         """So many pairs at a time."""
         starts = range(0, len(self.sources), size)
-        return [Pairs(self.sources[i : i + size], self.targets[i : i + size]) for i in starts]
+        return [IdPairs(self.sources[i : i + size], self.targets[i : i + size]) for i in starts]
 
 
 class Peer(Protocol):
     """Anyone who translates and learns."""
 
-    def translate(self, pairs: Pairs, beam: int, length: int) -> list[list[int]]:
+    def translate(self, pairs: IdPairs, beam: int, length: int) -> list[list[int]]:
         """The best `length` ids for each source, not ended before; all sources are one batch."""
         ...
 
-    def learning(self, pairs: Pairs) -> Step:
+    def learning(self, pairs: IdPairs) -> Step:
         """A step of training on these pairs."""
         ...
 
@@ -130,7 +130,7 @@ class Elman:
         self.network = network
         self.translator: CompiledTranslator | None = None  # of the weights as they were after the last training
 
-    def translate(self, pairs: Pairs, beam: int, length: int) -> list[list[int]]:
+    def translate(self, pairs: IdPairs, beam: int, length: int) -> list[list[int]]:
         """By the beam search of `elman.decode`; a beam of 1 is greedy."""
         if self.translator is None:
             self.translator = CompiledTranslator.of(self.network)
@@ -139,7 +139,7 @@ class Elman:
         found = beam_search(steps, len(pairs.sources), start_id=BOS, stop_id=EOS, beam=search)
         return [best.ids for (best,) in found]
 
-    def learning(self, pairs: Pairs) -> Step:
+    def learning(self, pairs: IdPairs) -> Step:
         """As the trainer does it: fused Adam, clipped gradients."""
         self.network.train()
         self.translator = None

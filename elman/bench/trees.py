@@ -30,7 +30,7 @@ SIZES = (4, 35)
 
 
 @dataclass(frozen=True)
-class Case:
+class TreeCase:
     """A network, its size, and how many trees are learned from at a time."""
 
     network: str
@@ -39,21 +39,21 @@ class Case:
 
 
 CASES = (
-    Case("recursive", 100, 25),
-    Case("rntn", 30, 25),
-    Case("rntn", 30, 100),
-    Case("tree-lstm", 100, 25),
-    Case("tree-lstm", 150, 25),
-    Case("tree-lstm", 150, 100),
-    Case("child-sum", 150, 25),
+    TreeCase("recursive", 100, 25),
+    TreeCase("rntn", 30, 25),
+    TreeCase("rntn", 30, 100),
+    TreeCase("tree-lstm", 100, 25),
+    TreeCase("tree-lstm", 150, 25),
+    TreeCase("tree-lstm", 150, 100),
+    TreeCase("child-sum", 150, 25),
 )
 
 
 @dataclass(frozen=True)
-class Row:
+class TreeRow:
     """What was measured for one of them."""
 
-    case: Case
+    case: TreeCase
     nodes: int
     nodes_per_second: dict[str, float]
 
@@ -64,11 +64,11 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Report:
+class TreesReport:
     """All rows of one run."""
 
     facts: dict[str, Any]
-    rows: list[Row]
+    rows: list[TreeRow]
 
     def record(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
@@ -81,21 +81,21 @@ class Report:
 
 def run(
     *, quick: bool = False, seconds: float | None = None, threads: int | None = None, follow: Follow | None = None
-) -> Report:
+) -> TreesReport:
     """Measure each network, about `seconds` on each (10; 3 where quick)."""
     budget = seconds if seconds is not None else 3.0 if quick else 10.0
     with machine.using_threads(threads):
-        return Report(machine.facts(), machine.all_rows(list(CASES), lambda case: measure(case, budget), follow))
+        return TreesReport(machine.facts(), machine.all_rows(list(CASES), lambda case: measure(case, budget), follow))
 
 
-def measure(case: Case, seconds: float) -> Row:
+def measure(case: TreeCase, seconds: float) -> TreeRow:
     """Time one network, each way of learning in turn."""
     nodes, ways = learners_of(case)
     best = interleave(list(ways.values()), seconds, rounds=2)
-    return Row(case, nodes, {who: nodes / took for who, took in zip(ways, best, strict=True)})
+    return TreeRow(case, nodes, {who: nodes / took for who, took in zip(ways, best, strict=True)})
 
 
-def learners_of(case: Case) -> tuple[int, dict[str, Callable[[], float]]]:
+def learners_of(case: TreeCase) -> tuple[int, dict[str, Callable[[], float]]]:
     """How many nodes a batch has, and each way to make its gradients; both give the loss."""
     generator = random.Random(SEED)
     nested = [random_tree(generator.randint(*SIZES), generator) for _ in range(case.batch)]

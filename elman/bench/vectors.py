@@ -44,7 +44,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Report:
+class VectorsReport:
     """All runs, on one text."""
 
     facts: dict[str, Any]
@@ -89,7 +89,7 @@ def run(
     threads: int | None = None,
     data_dir: Path | str | None = None,
     follow: Follow | None = None,
-) -> Report:
+) -> VectorsReport:
     """Train with each seed (where quick, one), Elman and gensim in turn."""
     machine.need_kernels()
     files, tests = _texts(data_dir)
@@ -109,7 +109,7 @@ def run(
         cases = [(who, seed) for seed in (SEEDS[:1] if quick else SEEDS) for who in peers]
         runs = machine.all_rows(cases, measure, follow)
         names = [str(Path(name)) for name in TEXTS] if tests else [f"{len(files)} files of Python's library"]
-        return Report(machine.facts(), words, tokenizer.size - 2, names, runs, skipped)
+        return VectorsReport(machine.facts(), words, tokenizer.size - 2, names, runs, skipped)
 
 
 def _texts(data_dir: Path | str | None) -> tuple[list[Path], list[WordTest]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 
 @dataclass
-class Node:
+class SearchNode:
     """One hypothesis of a search: the id that it ends with, and the node that it continues.
 
     `fate` is `kept` (it was continued), `dropped` (nothing that continues it was good enough, or the search was
@@ -34,7 +34,7 @@ class SearchTree:
     [(0, None, 1, 'kept'), (1, 0, 5, 'dropped'), (2, 0, 6, 'dropped')]
     """
 
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[SearchNode] = field(default_factory=list)
 
     def grow(
         self,
@@ -52,11 +52,11 @@ class SearchTree:
             parent = None if parents is None else parents[place]
             if parent is not None:
                 self.nodes[parent].fate = "kept"
-            node = Node(first + place, parent, tokens[place], log_probs[place], scores[place], step, row, fate)
+            node = SearchNode(first + place, parent, tokens[place], log_probs[place], scores[place], step, row, fate)
             self.nodes.append(node)
         return list(range(first, len(self.nodes)))
 
-    def of_row(self, row: int) -> list[Node]:
+    def of_row(self, row: int) -> list[SearchNode]:
         """The nodes of one sentence, parents before children."""
         return [node for node in self.nodes if node.row == row]
 

@@ -7,7 +7,7 @@ from elman.draw.panels import Node
 
 
 @dataclass(frozen=True)
-class Place:
+class NodePlace:
     """Where a node stands, in generations and in lines; and the number of its parent among the nodes."""
 
     depth: int
@@ -15,7 +15,7 @@ class Place:
     parent: int | None
 
 
-def places(nodes: Sequence[Node]) -> list[Place]:
+def places(nodes: Sequence[Node]) -> list[NodePlace]:
     """The place of each node: a step to the right for each generation, leaves below each other.
 
     A parent stands halfway between its first and its last child.
@@ -45,7 +45,7 @@ def places(nodes: Sequence[Node]) -> list[Place]:
     for number in range(len(nodes) - 1, -1, -1):
         if children[number]:
             lines[number] = (lines[children[number][0]] + lines[children[number][-1]]) / 2
-    return [Place(*place) for place in zip(depths, lines, parents, strict=True)]
+    return [NodePlace(*place) for place in zip(depths, lines, parents, strict=True)]
 
 
 STYLES = {"best": 0, "": 1, "kept": 1, "pruned": 2, "finished": 3, "cut off": 4}
@@ -68,7 +68,7 @@ def state_styles(nodes: Sequence[Node]) -> dict[str, int]:
     }
 
 
-def column_widths(placed: Sequence[Place], widths: Sequence[float]) -> list[float]:
+def column_widths(placed: Sequence[NodePlace], widths: Sequence[float]) -> list[float]:
     """The width of each generation of a tree: that of its widest node."""
     found = [0.0] * (max((place.depth for place in placed), default=0) + 1)
     for place, width in zip(placed, widths, strict=True):

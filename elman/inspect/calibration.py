@@ -45,7 +45,7 @@ class LengthScore:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class RankCalibration:
     """How well ranks tell the model's texts from those of a file of people's text, for texts of several lengths."""
 
     file: str
@@ -87,7 +87,7 @@ def calibrate(
     runs: int = 100,
     temperature: float = 1.0,
     seed: int = 0,
-) -> tuple[Calibration, list["Judge"]]:
+) -> tuple[RankCalibration, list["Judge"]]:
     """Measure how well ranks tell texts of the model from those of a file, and what judges a text of each length."""
     ids = corpus_ids(model, path, label)
     lined = model.reading.unit == "line"
@@ -103,7 +103,7 @@ def calibrate(
     people, own = (_lines if lined else _continued)(model, ids, longest, runs, write)  # each R x longest
     judges = [Judge.fit(_pieces(people, length), _pieces(own, length), length, seed) for length in fitting]
     skipped = {length: tokens for length, tokens in needed.items() if length not in fitting}
-    return Calibration(str(path), [judge.score for judge in judges], skipped, temperature, seed), judges
+    return RankCalibration(str(path), [judge.score for judge in judges], skipped, temperature, seed), judges
 
 
 Runs = tuple[Floats, Floats, Ints]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from elman.batches.batches import Ids, Lines, Windows
+from elman.batches.batches import Ids, StreamWindows, WholeLines
 from elman.tasks.adapting import AdaptingModel
 from elman.tasks.language import LanguageModel
 from elman.tasks.reading import Reading
@@ -148,7 +148,7 @@ class _NetworkReader(_Kept):
         super().__init__()
         self.network = network
 
-    def window(self, batch: Windows, state: Any) -> tuple[Floats, Any]:
+    def window(self, batch: StreamWindows, state: Any) -> tuple[Floats, Any]:
         """The number of each target (B x T), and the state after the window."""
         import torch
 
@@ -158,7 +158,7 @@ class _NetworkReader(_Kept):
             hidden, targets, state = hidden_and_targets(self.network, batch, state)
             return self._numbers(hidden, targets).reshape(batch.targets.shape).astype(np.float64), state
 
-    def lines(self, batch: Lines) -> Floats:
+    def lines(self, batch: WholeLines) -> Floats:
         """The number of each target of whole lines (B x T)."""
         import torch
         from torch.nn.utils.rnn import pack_padded_sequence
@@ -200,13 +200,13 @@ class _EngineReader(_Kept):
         self.engine, self.reader = engine, EngineReader(engine)
         self.forget = self.reader.forget
 
-    def window(self, batch: Windows, state: Any) -> tuple[Floats, Any]:
+    def window(self, batch: StreamWindows, state: Any) -> tuple[Floats, Any]:
         """The number of each target (B x T), and the state after the window."""
         log_probs, after = self.reader.window(batch, state)
         begin = self.engine.start(len(batch.inputs)) if state is None else state
         return self._steps(batch.inputs, batch.targets, log_probs, begin, None, batch.resets), after
 
-    def lines(self, batch: Lines) -> Floats:
+    def lines(self, batch: WholeLines) -> Floats:
         """The number of each target of whole lines (B x T)."""
         inputs, targets = (part.padded(batch.start_id) for part in (batch.inputs, batch.targets))
         begin = self.engine.start(len(inputs))

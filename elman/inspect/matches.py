@@ -23,7 +23,7 @@ from elman.errors import UserError
 from elman.inspect.features import decoded_pieces
 from elman.inspect.methods import cut_panels
 from elman.inspect.phrase import find_phrase
-from elman.inspect.traces import Block, corpus_ids, encoded, trace_blocks
+from elman.inspect.traces import TraceBlock, corpus_ids, encoded, trace_blocks
 from elman.inspect.view import AnyModel, View
 from elman.tasks.language import LanguageModel
 from elman.tasks.traces import refusal, trace_text
@@ -148,7 +148,7 @@ class _Longest:
         self.heap: list[tuple[int, int, int]] = []  # length, minus the first place, the last
         self.open: tuple[int, int] | None = None  # first and last place of a run that may go on in the next block
 
-    def look(self, block: Block, on: NDArray[np.bool_]) -> None:
+    def look(self, block: TraceBlock, on: NDArray[np.bool_]) -> None:
         """Go on with one more block (N x U)."""
         places = block.places[on.all(axis=1)] if on.shape[1] else block.places[:0]
         for run in np.split(places, np.flatnonzero(np.abs(np.diff(places)) != 1) + 1):
@@ -180,7 +180,7 @@ class _Nearest:
         self.count, self.state = count, state / (np.linalg.norm(state) or 1.0)
         self.heap: list[tuple[float, int]] = []  # cosine, minus the place
 
-    def look(self, block: Block, states: Floats) -> None:
+    def look(self, block: TraceBlock, states: Floats) -> None:
         """Go on with one more block (N x H)."""
         cosines = states @ self.state / np.maximum(np.linalg.norm(states, axis=1), 1e-12)
         for row in np.argsort(-cosines, kind="stable")[: self.count].tolist():

@@ -16,7 +16,7 @@ from pydantic import Field
 from elman.batches.ids import line_ids
 from elman.draw.panels import Bars, Line, Lines, Note, Panel, Table, Token, Tokens
 from elman.errors import UserError
-from elman.inspect.calibration import Calibration, Placed, bucket_of, calibrate
+from elman.inspect.calibration import Placed, RankCalibration, bucket_of, calibrate
 from elman.inspect.distributions import Distributions, Floats, distributions
 from elman.inspect.methods import cut_panels
 from elman.inspect.traces import encoded, label_place
@@ -60,7 +60,7 @@ class RanksOptions(Section):
 
 
 @dataclass(frozen=True)
-class Alternative:
+class OtherToken:
     """A token that could have stood there, and its probability."""
 
     token: str
@@ -81,7 +81,7 @@ class RankedToken:
     """Of the distribution that it stood in, in nats."""
     relative: float
     """Its probability over that of the likeliest token."""
-    alternatives: list[Alternative]
+    alternatives: list[OtherToken]
     """The ten likeliest tokens."""
 
 
@@ -110,7 +110,7 @@ class Ranks:
     """The mean over the tokens, in nats."""
     words: bool
     """Whether tokens are words."""
-    calibration: Calibration | None = None
+    calibration: RankCalibration | None = None
     placed: Placed | None = None
     """Where the text stands by the calibration; None where there is none, or the text is too short for it."""
     cut: int = 0
@@ -159,7 +159,7 @@ def _ranked(name: str, seen: Distributions, place: int, tokens: Sequence[str]) -
         float(seen.log_probs[place]),
         float(seen.entropies[place]),
         float(seen.relative[place]),
-        [Alternative(tokens[id], p) for id, p in best],
+        [OtherToken(tokens[id], p) for id, p in best],
     )
 
 

@@ -49,7 +49,7 @@ class StatesOptions(Section):
 
 
 @dataclass(frozen=True)
-class Neighbour:
+class NearState:
     """A token whose state is close, and the cosine of the two states."""
 
     text: int
@@ -71,7 +71,7 @@ class StatePoint:
     token: str
     group: str
     """What its colour means."""
-    neighbours: list[Neighbour]
+    neighbours: list[NearState]
     """The tokens of all texts whose states are nearest."""
 
 
@@ -170,16 +170,16 @@ def _pca(rows: Floats) -> tuple[Floats, list[float]]:
     return centred @ (directions * np.where(signs == 0, 1, signs)).T, (sizes**2 / total).tolist()
 
 
-def _neighbours(rows: Floats, places: list[tuple[int, int]], names: list[str], count: int) -> list[list[Neighbour]]:
+def _neighbours(rows: Floats, places: list[tuple[int, int]], names: list[str], count: int) -> list[list[NearState]]:
     """For each row the others with the largest cosine; a block of rows at a time."""
     unit = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-    found: list[list[Neighbour]] = []
+    found: list[list[NearState]] = []
     for first in range(0, len(unit), 256):
         cosines = unit[first : first + 256] @ unit.T
         cosines[np.arange(len(cosines)), np.arange(first, first + len(cosines))] = -np.inf  # not itself
         order = np.argsort(-cosines, axis=1, kind="stable")[:, : min(count, len(unit) - 1)]
         for row, near in zip(cosines, order.tolist(), strict=True):
-            found.append([Neighbour(places[at][0] + 1, places[at][1] + 1, names[at], float(row[at])) for at in near])
+            found.append([NearState(places[at][0] + 1, places[at][1] + 1, names[at], float(row[at])) for at in near])
     return found
 
 

@@ -34,7 +34,7 @@ def encoded(model: LanguageModel, text: str) -> Ints:
 
 
 @dataclass(frozen=True)
-class Block:
+class TraceBlock:
     """Some tokens of a corpus as they are read, and what the units did after each of them (each part N x H)."""
 
     ids: Ints
@@ -83,7 +83,7 @@ def label_place(model: LanguageModel, label: str | None) -> int:
     return model.labels.index(label)
 
 
-def trace_blocks(model: LanguageModel, ids: Ids, names: Sequence[str] | None = None) -> Iterator[Block]:
+def trace_blocks(model: LanguageModel, ids: Ids, names: Sequence[str] | None = None) -> Iterator[TraceBlock]:
     """States and gates for ids of any number, a block at a time, in the order in which the model reads them.
 
     A long document is read in several blocks, its state carried on; short ones are read side by side. `names` are the
@@ -91,7 +91,7 @@ def trace_blocks(model: LanguageModel, ids: Ids, names: Sequence[str] | None = N
     """
     import torch
 
-    group: list[Document] = []
+    group: list[Stretch] = []
     with torch.inference_mode(), model.evaluating():
         for document in _documents(model, ids):
             if len(document) > BLOCK:
@@ -105,7 +105,7 @@ def trace_blocks(model: LanguageModel, ids: Ids, names: Sequence[str] | None = N
             yield _short_blocks(model, group, names)
 
 
-def whole_parts(blocks: Iterable[Block]) -> dict[str, Floats]:
+def whole_parts(blocks: Iterable[TraceBlock]) -> dict[str, Floats]:
     """The parts of all blocks together, in the order of the corpus, however it was read."""
     every = list(blocks)
     order = np.argsort(np.concatenate([block.places for block in every]))
@@ -113,7 +113,7 @@ def whole_parts(blocks: Iterable[Block]) -> dict[str, Floats]:
 
 
 @dataclass(frozen=True)
-class Document:
+class Stretch:
     """A stretch of a corpus that is read with a fresh state, forwards or backwards."""
 
     ids: Ids
@@ -141,17 +141,17 @@ class Document:
         return np.append(ids, self.ids.read(end, self.stop)), np.append(places, end)
 
 
-def _documents(model: LanguageModel, ids: Ids) -> Iterator[Document]:
+def _documents(model: LanguageModel, ids: Ids) -> Iterator[Stretch]:
     backward, whole = model.settings.direction == "backward", model.reading.documents(ids) is None
     bounds = [(0, len(ids))] if whole else zip(ids.documents.tolist(), ids.document_ends.tolist(), strict=True)
     labels = ids.labels
     for number, (start, stop) in enumerate(bounds):
         if start < stop:
             ended = bool(ids.read(stop - 1, stop)[0] == model.tokenizer.eos_id)
-            yield Document(ids, start, stop, backward, None if labels is None else int(labels[number]), ended)
+            yield Stretch(ids, start, stop, backward, None if labels is None else int(labels[number]), ended)
 
 
-def _long_block(model: LanguageModel, document: Document, names: Sequence[str] | None) -> Iterator[Block]:
+def _long_block(model: LanguageModel, document: Stretch, names: Sequence[str] | None) -> Iterator[TraceBlock]:
     """The blocks of one document, the state carried from each to the next."""
     import torch
 
@@ -162,10 +162,10 @@ def _long_block(model: LanguageModel, document: Document, names: Sequence[str] |
         fed = ids if first else np.append(model.reading.start_id, ids)  # what stands before a text is read as well
         trace = body.trace(model.network.embed(torch.from_numpy(fed).unsqueeze(0), labels), state)
         state, extra = trace.state, len(fed) - len(ids)
-        yield Block(ids, places, {name: part[extra:] for name, part in named_parts(body, trace, names).items()})
+        yield TraceBlock(ids, places, {name: part[extra:] for name, part in named_parts(body, trace, names).items()})
 
 
-def _short_blocks(model: LanguageModel, documents: list[Document], names: Sequence[str] | None) -> Block:
+def _short_blocks(model: LanguageModel, documents: list[Stretch], names: Sequence[str] | None) -> TraceBlock:
     """Some documents side by side, one behind the other in the block."""
     import torch
     from torch.nn.utils.rnn import pack_padded_sequence
@@ -183,4 +183,4 @@ def _short_blocks(model: LanguageModel, documents: list[Document], names: Sequen
     rank = np.argsort(order)
     rows = np.concatenate([starts[1:length] + rank[number] for number, length in enumerate(lengths)])
     ids, places = (np.concatenate(parts) for parts in zip(*read, strict=True))
-    return Block(ids, places, {name: part[rows] for name, part in found.items()})
+    return TraceBlock(ids, places, {name: part[rows] for name, part in found.items()})

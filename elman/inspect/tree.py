@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from elman.decode.tree import Node as SearchNode
+from elman.decode.tree import SearchNode
 from elman.draw.panels import Node, Panel, Table, Tree
 from elman.errors import UserError
 from elman.inspect.view import AnyModel, View

@@ -14,7 +14,7 @@ from elman.draw.panels import Line, Lines, Panel, Table
 from elman.errors import UserError
 from elman.generated.agreement import BETWEEN, EACH, FURTHEST, MOST, AgreementPair, agreement, agreement_pairs
 from elman.lab.experiment import Experiment, Say
-from elman.lab.networks import CellOptions, Network, fit, name_of, spread
+from elman.lab.networks import CellOptions, LabNetwork, fit, name_of, spread
 from elman.nn.cells import Cell
 from elman.tasks import LanguageModel, load
 
@@ -76,7 +76,7 @@ def accuracies(score: Score, pairs: Sequence[AgreementPair]) -> tuple[dict[int, 
     return attracted, together
 
 
-class Reader:
+class OneHotReader:
     """Sentences as one-hot vectors and targets, for networks that this experiment trains."""
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -117,8 +117,8 @@ def learn(cell: str | type[Cell], options: AgreementOptions) -> Agreed:
     for seed in range(options.seeds):
         torch.manual_seed(seed)
         texts = agreement()["train"]
-        reader = Reader(texts)
-        network = Network(cell, len(reader.words), options.hidden, len(reader.words))
+        reader = OneHotReader(texts)
+        network = LabNetwork(cell, len(reader.words), options.hidden, len(reader.words))
         starts = cycle(range(seed * BATCH, len(texts) - BATCH, BATCH))
         batches = (reader.batch(texts[start : start + BATCH]) for start in starts)
         fit(network, partial(next, batches), next_word_loss, options.updates, lr=5e-3)

@@ -13,7 +13,7 @@ from torch import Tensor
 from elman.draw.panels import Column as PageColumn
 from elman.draw.panels import Line, Lines, Page, Panel, Table
 from elman.lab.experiment import Experiment, Say
-from elman.lab.networks import CellOptions, Network, Spread, fit, means, name_of, set_weights, spread
+from elman.lab.networks import CellOptions, LabNetwork, Spread, fit, means, name_of, set_weights, spread
 from elman.nn.cells import Cell, ElmanCell
 from elman.nn.recurrent import Recurrent, cells_of
 
@@ -33,7 +33,7 @@ class GradientOptions(CellOptions):
 
 
 @dataclass(frozen=True)
-class Curve:
+class GradientCurve:
     """The gradients of one cell."""
 
     cell: str
@@ -76,7 +76,7 @@ class Gradients:
     """What the experiment measured."""
 
     steps: int
-    curves: list[Curve]
+    curves: list[GradientCurve]
     products: list[Product]
     descents: list[Descent]
 
@@ -127,12 +127,12 @@ def cell_of(layer: Recurrent) -> Cell:
     return cells_of(layer.layers[0])[0]
 
 
-def measure_cell(cell: str | type[Cell], options: GradientOptions) -> Curve:
+def measure_cell(cell: str | type[Cell], options: GradientOptions) -> GradientCurve:
     """The gradients of one cell before, while and after it learns to continue nested brackets."""
     before, after, film, bounds = [], [], list[list[float]](), list[list[float]]()
     for seed in range(options.seeds):
         torch.manual_seed(seed)
-        network = Network(cell, len(SYMBOLS), options.hidden, len(SYMBOLS))
+        network = LabNetwork(cell, len(SYMBOLS), options.hidden, len(SYMBOLS))
         set_weights(network.body, "normal 0.1" if options.weights == "normal" else options.weights, options.forget_bias)
         text = brackets(16, options.steps, np.random.default_rng(1000 + seed))  # B x T
         x, chance = one_hot(text), np.random.default_rng(seed)
@@ -142,14 +142,14 @@ def measure_cell(cell: str | type[Cell], options: GradientOptions) -> Curve:
         def batch(chance: np.random.Generator = chance) -> tuple[Tensor, ...]:
             return (brackets(16, options.steps + 1, chance),)
 
-        def watch(step: int, seed: int = seed, network: Network = network, x: Tensor = x) -> bool:
+        def watch(step: int, seed: int = seed, network: LabNetwork = network, x: Tensor = x) -> bool:
             if seed == 0 and step % max(options.updates // FRAMES, 1) == 0:
                 film.append(input_gradients(network.body, x))
             return False
 
         fit(network, batch, next_symbol_loss, options.updates, after=watch)
         after.append(input_gradients(network.body, x))
-    return Curve(name_of(cell), before, after if options.updates else [], means(bounds), [before[0], *film])
+    return GradientCurve(name_of(cell), before, after if options.updates else [], means(bounds), [before[0], *film])
 
 
 SYMBOLS = "()[]"
@@ -174,7 +174,7 @@ def one_hot(ids: Tensor) -> Tensor:
     return torch.nn.functional.one_hot(ids, len(SYMBOLS)).float()
 
 
-def next_symbol_loss(network: Network, ids: Tensor) -> Tensor:
+def next_symbol_loss(network: LabNetwork, ids: Tensor) -> Tensor:
     """The cross-entropy of every next symbol."""
     logits = network(one_hot(ids[:, :-1]))
     return torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())

@@ -9,8 +9,8 @@ from pydantic import Field
 from elman.draw.panels import Bars, Line, Lines, Panel, Table
 from elman.lab.experiment import Experiment, Say
 from elman.lab.gradients import SYMBOLS, brackets, input_gradients, one_hot, reach, steps_told
-from elman.lab.memory import DISTANCES, TASKS, Memory, remember
-from elman.lab.networks import Network, Spread, means, set_weights, spread
+from elman.lab.memory import DISTANCES, TASKS, CellMemory, remember
+from elman.lab.networks import LabNetwork, Spread, means, set_weights, spread
 from elman.train.recipe import Section
 
 SETTINGS: tuple[tuple[str, str, str, float | None], ...] = (
@@ -41,7 +41,7 @@ class Beginning:
     """The gradient at each step (T) as a share of the last, for each seed, before training."""
     reached: Spread
     """Steps back until 1 % is left."""
-    memory: Memory
+    memory: CellMemory
     """The adding task."""
 
 
@@ -71,7 +71,7 @@ class InitExperiment(Experiment[Beginnings]):
             norms = []
             for seed in range(options.seeds):
                 torch.manual_seed(seed)
-                network = Network(cell, len(SYMBOLS), options.hidden, len(SYMBOLS))
+                network = LabNetwork(cell, len(SYMBOLS), options.hidden, len(SYMBOLS))
                 set_weights(network.body, weights, bias)
                 text = brackets(16, options.steps, np.random.default_rng(seed))  # B x T
                 norms.append(input_gradients(network.body, one_hot(text)))

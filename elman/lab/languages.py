@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from elman.draw.panels import HeatMap, Line, Lines, Panel, Table, Token, Tokens
 from elman.lab.experiment import Experiment, Say
-from elman.lab.networks import CellOptions, Network, fit, name_of, spread
+from elman.lab.networks import CellOptions, LabNetwork, fit, name_of, spread
 from elman.lab.recognisers import StackRecogniser
 from elman.nn.cells import Cell
 
@@ -158,7 +158,7 @@ def accuracy(network: nn.Module, x: Tensor, y: Tensor, real: Tensor) -> float:
 
 
 @torch.no_grad()
-def counting_unit(network: Network, word: Word, symbols: str) -> Counter:
+def counting_unit(network: LabNetwork, word: Word, symbols: str) -> Counter:
     """The unit, of the cell state where there is one, whose activation follows the count of open symbols best."""
     x, _, _ = encode([word], symbols)
     inside = network.body.trace(x).inside[0]
@@ -177,7 +177,7 @@ def learn(cell: str | type[Cell], language: str, options: LanguageOptions) -> Le
     for seed in range(options.seeds):
         torch.manual_seed(seed)
         chance = np.random.default_rng(seed)
-        network = Network(cell, len(symbols), options.hidden, len(symbols) + 1)
+        network = LabNetwork(cell, len(symbols), options.hidden, len(symbols) + 1)
 
         batches = [
             encode([make(int(n), chance) for n in chance.integers(1, LONGEST + 1, size=16)], symbols)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from elman.draw.panels import Bars, Line, Lines, Panel, Table
 from elman.errors import UserError
 from elman.lab.experiment import Experiment, Say
-from elman.lab.networks import CellOptions, Network, Spread, fit, name_of, set_weights, spread
+from elman.lab.networks import CellOptions, LabNetwork, Spread, fit, name_of, set_weights, spread
 from elman.nn.cells import Cell
 
 DISTANCES = (2, 5, 10, 20, 50, 100, 200)
@@ -31,7 +31,7 @@ class MemoryOptions(CellOptions):
 
 
 @dataclass(frozen=True)
-class Memory:
+class CellMemory:
     """How far one cell came in one task."""
 
     cell: str
@@ -48,7 +48,7 @@ class Memories:
 
     distances: list[int]
     updates: int
-    results: list[Memory]
+    results: list[CellMemory]
 
 
 def copy_batch(count: int, distance: int, chance: np.random.Generator) -> tuple[Tensor, Tensor]:
@@ -71,7 +71,7 @@ def adding_batch(count: int, distance: int, chance: np.random.Generator) -> tupl
 
 
 @dataclass(frozen=True)
-class Task:
+class MemoryTask:
     """A task that needs memory: its batches, and the sizes, loss and score of a network for it."""
 
     name: str
@@ -95,7 +95,7 @@ class Task:
         return max(0.0, 1 - float(((last[:, :, 0] - y) ** 2).mean() / y.var()))
 
 
-TASKS = (Task("adding", adding_batch, 2, 1), Task("copy", copy_batch, 2 * SYMBOLS + 1, SYMBOLS))
+TASKS = (MemoryTask("adding", adding_batch, 2, 1), MemoryTask("copy", copy_batch, 2 * SYMBOLS + 1, SYMBOLS))
 
 
 def longest_distance(scores: Mapping[int, float | None]) -> int:
@@ -114,7 +114,7 @@ def longest_distance(scores: Mapping[int, float | None]) -> int:
 
 
 def remember(
-    task: Task,
+    task: MemoryTask,
     cell: str | type[Cell],
     distances: Sequence[int],
     hidden: int,
@@ -123,14 +123,14 @@ def remember(
     *,
     weights: str = "uniform",
     forget_bias: float | None = 1.0,
-) -> Memory:
+) -> CellMemory:
     """How far a cell comes in a task: a network that has learned one distance goes on to the next, up to the first
     that it does not learn within so many updates."""
     each: list[dict[int, float | None]] = []
     for seed in range(seeds):
         torch.manual_seed(seed)
         chance = np.random.default_rng(seed)
-        network = Network(cell, task.inputs, hidden, task.outputs)
+        network = LabNetwork(cell, task.inputs, hidden, task.outputs)
         set_weights(network.body, weights, forget_bias)
         scores: dict[int, float | None] = dict.fromkeys(sorted(distances))
         for distance in scores:
@@ -139,10 +139,10 @@ def remember(
                 break
         each.append(scores)
     table = {distance: [one[distance] for one in each] for distance in sorted(distances)}
-    return Memory(name_of(cell), task.name, table, spread(longest_distance(one) for one in each))
+    return CellMemory(name_of(cell), task.name, table, spread(longest_distance(one) for one in each))
 
 
-def _learn(network: Network, task: Task, distance: int, updates: int, chance: np.random.Generator) -> float:
+def _learn(network: LabNetwork, task: MemoryTask, distance: int, updates: int, chance: np.random.Generator) -> float:
     """The score at one distance, after at most so many updates."""
     x, y = task.batch(256, distance, chance)
 

@@ -15,7 +15,7 @@ from elman.errors import UserError
 from elman.files import read_own_text
 from elman.lab import minimal_numpy
 from elman.lab.experiment import Experiment, Say
-from elman.lab.networks import Network
+from elman.lab.networks import LabNetwork
 from elman.train.recipe import Section
 
 LARGEST = 10_000_000  # bytes of a text to learn
@@ -59,10 +59,10 @@ def default_text() -> str:
     return "\n".join(f"{number} is {english(number)}" for number in range(0, 3000, 7))
 
 
-def network_of(weights: minimal_numpy.Arrays) -> Network:
+def network_of(weights: minimal_numpy.Arrays) -> LabNetwork:
     """Elman's network with the weights of the minimal one, in double precision."""
     hidden, vocabulary = weights["W_xh"].shape
-    network = Network("rnn", vocabulary, hidden, vocabulary).double()
+    network = LabNetwork("rnn", vocabulary, hidden, vocabulary).double()
     layer: Any = network.body.layers[0]
     pairs = {"weight_ih_l0": "W_xh", "weight_hh_l0": "W_hh", "bias_ih_l0": "b_h"}
     with torch.no_grad():
@@ -75,7 +75,7 @@ def network_of(weights: minimal_numpy.Arrays) -> Network:
     return network
 
 
-def train_elman(network: Network, ids: list[int], updates: int, steps: int, rate: float) -> list[float]:
+def train_elman(network: LabNetwork, ids: list[int], updates: int, steps: int, rate: float) -> list[float]:
     """The minimal model's windows, loss, clipping and Adagrad with Elman's layer; the loss of each window."""
     optimizer = torch.optim.Adagrad(
         [p for p in network.parameters() if p.requires_grad], lr=rate, eps=1e-10, fused=True
@@ -95,7 +95,7 @@ def train_elman(network: Network, ids: list[int], updates: int, steps: int, rate
     return losses
 
 
-def batched_rate(network: Network, ids: list[int], updates: int, steps: int) -> float:
+def batched_rate(network: LabNetwork, ids: list[int], updates: int, steps: int) -> float:
     """Characters learned in a second with many windows side by side."""
     network = network.float()
     optimizer = torch.optim.Adagrad(network.parameters(), lr=0.1)

@@ -73,7 +73,7 @@ def set_weights(layer: nn.Module, how: str, forget_bias: float | None = None) ->
         initialise(layer, how, forget_bias=forget_bias)
 
 
-class Network(nn.Module):
+class LabNetwork(nn.Module):
     """A recurrent layer and a linear one: B x T x I in, B x T x O out."""
 
     def __init__(self, cell: str | type[Cell], input_size: int, hidden: int, output_size: int) -> None:

@@ -23,7 +23,7 @@ CHUNK_ELEMENTS = 2**24
 """How many logits are held at once where no chunk size is given: 64 megabytes in single precision."""
 
 
-class Gradients(NamedTuple):
+class LossGradients(NamedTuple):
     """The gradients of a mean loss, made together with the loss."""
 
     hidden: Tensor
@@ -36,7 +36,7 @@ class _Known(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, loss: Tensor, known: Gradients, hidden: Tensor, weight: Tensor, bias: Tensor | None
+        ctx: Any, loss: Tensor, known: LossGradients, hidden: Tensor, weight: Tensor, bias: Tensor | None
     ) -> Tensor:
         ctx.save_for_backward(*known)
         ctx.has_bias = bias is not None
@@ -275,9 +275,9 @@ class _Sample(NamedTuple):
 
 def _full(
     hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, chunk: int, smoothing: float
-) -> tuple[Tensor, Gradients]:
+) -> tuple[Tensor, LossGradients]:
     """The mean loss of the full softmax and its gradients; the logits of one chunk exist at a time."""
-    known = Gradients(
+    known = LossGradients(
         torch.empty_like(hidden), torch.empty_like(weight), None if bias is None else torch.zeros_like(bias)
     )
     total, scale = hidden.new_zeros(()), 1 / max(1, len(hidden))
@@ -325,7 +325,7 @@ def _losses(
 
 def _sampled(
     hidden: Tensor, weight: Tensor, bias: Tensor, targets: Tensor, sample: _Sample
-) -> tuple[Tensor, Gradients]:
+) -> tuple[Tensor, LossGradients]:
     """The mean sampled loss and its gradients; only the rows of the sample and of the targets are touched."""
     scale = 1 / max(1, len(hidden))
     target_weight = weight.index_select(0, targets)  # N x H
@@ -342,10 +342,10 @@ def _sampled(
     d_weight, d_bias = torch.zeros_like(weight), torch.zeros_like(bias)
     d_weight.index_copy_(0, sample.ids, g.t() @ hidden).index_add_(0, targets, own_g * hidden)
     d_bias.index_copy_(0, sample.ids, g.sum(dim=0)).index_add_(0, targets, own_g.squeeze(1))
-    return loss, Gradients(g @ sample.weight + own_g * target_weight, d_weight, d_bias)
+    return loss, LossGradients(g @ sample.weight + own_g * target_weight, d_weight, d_bias)
 
 
-def _known(loss: Tensor, known: Gradients, hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+def _known(loss: Tensor, known: LossGradients, hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     result: Tensor = _Known.apply(loss, known, hidden, weight, bias)  # type: ignore[no-untyped-call]
     return result
 

@@ -106,7 +106,7 @@ def alias_table(shares: NDArray[np.float64]) -> Alias:
     return Alias(chance, alias)
 
 
-class Tree(NamedTuple):
+class HuffmanTree(NamedTuple):
     """The inner nodes above each word, from the root, in one list; `codes` are 1 where the way goes right."""
 
     places: NDArray[np.int64]
@@ -114,7 +114,7 @@ class Tree(NamedTuple):
     codes: NDArray[np.int8]
 
 
-def huffman_tree(counts: NDArray[np.int64]) -> Tree:
+def huffman_tree(counts: NDArray[np.int64]) -> HuffmanTree:
     """The binary tree in which frequent words stand near the root (Huffman 1952).
 
     >>> from itertools import pairwise
@@ -140,4 +140,4 @@ def huffman_tree(counts: NDArray[np.int64]) -> Tree:
         ways.append(way[::-1])
     places = np.concatenate([[0], np.cumsum([len(way) for way in ways])]).astype(np.int64)
     flat = np.array([step for way in ways for step in way], np.int64).reshape(-1, 2)
-    return Tree(places, flat[:, 0].astype(np.int32), flat[:, 1].astype(np.int8))
+    return HuffmanTree(places, flat[:, 0].astype(np.int32), flat[:, 1].astype(np.int8))

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from elman.batches.batches import Ids, Lines, Reversed, Windows, reverse_line, stack_lines, stack_windows
+from elman.batches.batches import Ids, Reversed, StreamWindows, WholeLines, reverse_line, stack_lines, stack_windows
 from elman.batches.stream import IdStream
 from elman.nn.cache import ContinuousCache
 from elman.nn.dynamic import DynamicEvaluation
@@ -59,13 +59,13 @@ class HiddenReader(NetworkReader):
         self._count = 0
 
     @torch.no_grad()
-    def window(self, batch: Windows, state: Any) -> tuple[np.ndarray, Any]:
+    def window(self, batch: StreamWindows, state: Any) -> tuple[np.ndarray, Any]:
         """The number of each target (B x T), and the state after the window."""
         hidden, targets, state = hidden_and_targets(self.network, batch, state, self.tower)
         return self._numbers(hidden, targets).view(batch.targets.shape).numpy(), state
 
     @torch.no_grad()
-    def lines(self, batch: Lines) -> np.ndarray:
+    def lines(self, batch: WholeLines) -> np.ndarray:
         """The number of each target of whole lines (B x T)."""
         hidden, targets, _ = hidden_and_targets(self.network, batch, None, self.tower)
         packed = _packed_places(batch)
@@ -84,7 +84,7 @@ class HiddenReader(NetworkReader):
         return torch.cat(self._hidden)[places], torch.cat(self._log_probs)[places].double().numpy()
 
 
-def _packed_places(batch: Lines) -> PackedSequence:
+def _packed_places(batch: WholeLines) -> PackedSequence:
     """The places of lines one after the other, in the order in which packed lines are read."""
     lengths = torch.from_numpy(batch.targets.lengths)
     places = torch.zeros(len(lengths), int(lengths.max()), dtype=torch.int64)  # B x T

@@ -380,7 +380,7 @@ class Answer(Task[ImageQuestion, ImageAnswerer]):
         check_known(cast(Any, [*data.train, *data.dev, *data.test]), start.labels, why)
         data.facts["labels"] = start.labels
 
-    def batch(self, run: Run, rows: np.ndarray) -> "Batch":
+    def batch(self, run: Run, rows: np.ndarray) -> "QuestionBatch":
         from elman.nn.inputs import Inputs
 
         seen: Seen = run.examples
@@ -389,9 +389,11 @@ class Answer(Task[ImageQuestion, ImageAnswerer]):
         owner = np.repeat(np.arange(len(rows)), [len(seen.questions[row]) for row in rows])
         places = ", ".join(str(run.data.train[index].where) for index in questions[:3])
         inputs = Inputs.of(seen.encoded.take(questions))
-        return Batch(inputs, seen.stored.take(rows), owner, targets[questions], f"of the questions {places} ...")
+        return QuestionBatch(
+            inputs, seen.stored.take(rows), owner, targets[questions], f"of the questions {places} ..."
+        )
 
-    def loss(self, run: Run, batch: "Batch", state: Any) -> "Loss":
+    def loss(self, run: Run, batch: "QuestionBatch", state: Any) -> "Loss":
         import torch
         from torch.nn.functional import cross_entropy
 
@@ -479,7 +481,7 @@ class Answer(Task[ImageQuestion, ImageAnswerer]):
 
 
 @dataclass(repr=False)
-class Batch:
+class QuestionBatch:
     """Some images with all questions about them; shown in messages as the place they come from."""
 
     inputs: Any

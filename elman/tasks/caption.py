@@ -48,7 +48,7 @@ from elman.tasks.task import Data, Say, Score, Task, Training
 from elman.tasks.vectors import Embedded, VectorsSection
 from elman.tasks.writer import (
     Alternative,
-    Batch,
+    PairBatch,
     Writer,
     WriterConfig,
     Written,
@@ -498,12 +498,12 @@ class Examples:
         """By which they are put together: tokens of the longest caption."""
         return np.array([max(map(len, several)) for several in self.captions])
 
-    def batch(self, rows: Ints, model: Captioner) -> Batch:
+    def batch(self, rows: Ints, model: Captioner) -> PairBatch:
         """Some of the images with all their captions."""
         captions = [self.captions[row] for row in rows]
         return make_grouped_batch(self.seen.take(rows), captions, model.end, model.start)
 
-    def batches(self, model: Captioner) -> Iterator[Batch]:
+    def batches(self, model: Captioner) -> Iterator[PairBatch]:
         """All of them, in their order."""
         for start in range(0, len(self), IMAGES):
             yield self.batch(np.arange(start, min(start + IMAGES, len(self))), model)
@@ -590,10 +590,10 @@ class CaptionTask(Task[CaptionedImage, Captioner]):
     def fresh(self, config: CaptionerConfig, vocabulary: Target, recipe: CaptionRecipe) -> Any:
         return Captioner.build(config, vocabulary, recipe.loss.smoothing)
 
-    def batch(self, run: Training[CaptionedImage, Captioner], rows: np.ndarray) -> Batch:
+    def batch(self, run: Training[CaptionedImage, Captioner], rows: np.ndarray) -> PairBatch:
         return cast(Examples, run.examples).batch(rows, run.model)
 
-    def loss(self, run: Training[CaptionedImage, Captioner], batch: Batch, state: Any) -> "Loss":
+    def loss(self, run: Training[CaptionedImage, Captioner], batch: PairBatch, state: Any) -> "Loss":
         """The mean loss per token; with the doubly stochastic term of Xu et al. (2015) where it has a weight.
 
             λ · mean over captions and places of (1 - Σ_t a_tp)²

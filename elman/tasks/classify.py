@@ -586,15 +586,15 @@ class Classify(Task[LabelledText, TextClassifier]):
         check_known([*data.train, *data.dev, *data.test], start.labels, why)
         data.facts["labels"] = start.labels
 
-    def batch(self, run: Training[LabelledText, TextClassifier], rows: np.ndarray) -> "Batch":
+    def batch(self, run: Training[LabelledText, TextClassifier], rows: np.ndarray) -> "TextBatch":
         from elman.nn.inputs import Inputs
 
         targets = run.once("targets", lambda: targets_of(run.data.train, run.model))
         inputs = Inputs.of(*run.model.vocabulary.spelled(run.examples.take(rows)))
         places = ", ".join(str(run.data.train[index].where) for index in rows[:3])
-        return Batch(inputs, targets[rows], f"of the texts {places} ...")
+        return TextBatch(inputs, targets[rows], f"of the texts {places} ...")
 
-    def loss(self, run: Training[LabelledText, TextClassifier], batch: "Batch", state: Any) -> "Loss":
+    def loss(self, run: Training[LabelledText, TextClassifier], batch: "TextBatch", state: Any) -> "Loss":
         """Cross-entropy over the classes; with several labels, of the yes or no of each."""
         import torch
         from torch.nn import functional
@@ -724,7 +724,7 @@ def _watched(run: Training[LabelledText, TextClassifier]) -> tuple[Ragged, list[
 
 
 @dataclass(repr=False)
-class Batch:
+class TextBatch:
     """Some texts and their classes; shown in messages as the place they come from."""
 
     inputs: Any

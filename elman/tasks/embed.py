@@ -414,7 +414,7 @@ def load_vectors(path: Path | str) -> VectorModel:
 
 
 @dataclass(frozen=True, repr=False)
-class Block:
+class WordBlock:
     """Some ids of a text, and the seed of all that is random about them; shown as where they stand."""
 
     ids: np.ndarray
@@ -425,7 +425,7 @@ class Block:
         return self.place
 
 
-class Blocks:
+class WordBlocks:
     """A text from its beginning to its end, again and again, some ids at a time."""
 
     def __init__(self, ids: IdStream, size: int, seed: int) -> None:
@@ -437,10 +437,10 @@ class Blocks:
         """Epochs gone by."""
         return self.epoch + self.position / len(self.ids)
 
-    def __next__(self) -> Block:
+    def __next__(self) -> WordBlock:
         stop = min(self.position + self.size, len(self.ids))
         seed = int(np.random.SeedSequence([self.seed, self.epoch, self.position]).generate_state(1, np.uint64)[0])
-        block = Block(self.ids.read(self.position, stop), seed, f"words {self.position} to {stop}")
+        block = WordBlock(self.ids.read(self.position, stop), seed, f"words {self.position} to {stop}")
         self.position = stop
         if stop == len(self.ids):
             self.epoch, self.position = self.epoch + 1, 0
@@ -545,10 +545,10 @@ class Embed(Task[Any, VectorModel]):
         if not start.config.outputs:
             raise UserError("the vectors to start from come from a file, without what they were trained against")
 
-    def batches(self, run: Run) -> Blocks:
-        return Blocks(run.examples, run.recipe.batch.amount, run.recipe.train.seed)
+    def batches(self, run: Run) -> WordBlocks:
+        return WordBlocks(run.examples, run.recipe.batch.amount, run.recipe.train.seed)
 
-    def update(self, run: Run, batch: Block, rate: float) -> Any:
+    def update(self, run: Run, batch: WordBlock, rate: float) -> Any:
         """A pass of the kernel over a block, on all threads, without locks."""
         import torch
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 
 
-class Vocabulary(Protocol):
+class AnyVocabulary(Protocol):
     """What a model reads text with: a tokenizer, or a task's own."""
 
     def to_json(self) -> str:
@@ -32,7 +32,7 @@ class Vocabulary(Protocol):
         ...
 
 
-def write_model(folder: Path, task: str, config: "Config", weights: Arrays, vocabulary: Vocabulary | None) -> None:
+def write_model(folder: Path, task: str, config: "Config", weights: Arrays, vocabulary: AnyVocabulary | None) -> None:
     """Write the parts that `elman.load` needs; the weights last, so that a model with weights is whole."""
     if vocabulary is not None:
         write_changed(folder / "tokenizer.json", vocabulary.to_json())

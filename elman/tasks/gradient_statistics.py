@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 from torch import Tensor
 
-from elman.batches.batches import Ids, Lines, Reversed, Windows, stack_lines, stack_windows
+from elman.batches.batches import Ids, Reversed, StreamWindows, WholeLines, stack_lines, stack_windows
 from elman.errors import UserError
 from elman.files import reading, write_aside
 from elman.nn.dynamic import SquaredGradients
@@ -57,7 +57,9 @@ def gradient_rms(model: "LanguageModel", ids: Ids) -> tuple[dict[str, Tensor], i
     return seen.rms(), tokens // len(directions)
 
 
-def _batches(model: "LanguageModel", ids: Ids, backward: bool) -> Iterator[tuple[Windows | None, Windows | Lines]]:
+def _batches(
+    model: "LanguageModel", ids: Ids, backward: bool
+) -> Iterator[tuple[StreamWindows | None, StreamWindows | WholeLines]]:
     """Batches from everywhere in a text, each with what is read before it."""
     reading = model.reading
     if reading.unit == "line":

@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from elman.baselines.kneser_ney import KneserNey
-from elman.batches.batches import Ids, LineBatches, Reversed, StreamBatches, Windows, reverse_line
+from elman.batches.batches import Ids, LineBatches, Reversed, StreamBatches, StreamWindows, reverse_line
 from elman.batches.ids import line_ids, line_stream_ids, stream_ids
 from elman.batches.stream import IdStream
 from elman.decode import Sampling, StopStrings, exhaustive, generate
@@ -846,7 +846,7 @@ class Language(Task[Any, LanguageModel]):
             after.append(detach(carried))
         weight = float(len(parts))
         if run.recipe.batch.bptt == "random" and isinstance(
-            batch[0], Windows
+            batch[0], StreamWindows
         ):  # a shorter window weighs less: every token of the text counts alike
             weight *= batch[0].targets.shape[1] / run.recipe.batch.steps
         return Loss(torch.stack(parts).mean(), tokens, after, weight)

@@ -37,7 +37,7 @@ Backend = Literal["auto", "compiled", "torch"]
 """What predictions are computed by: the compiled runtime where it can, always, or never."""
 
 C = TypeVar("C", bound=Config)
-V = TypeVar("V", bound=folders.Vocabulary | None)
+V = TypeVar("V", bound=folders.AnyVocabulary | None)
 N = TypeVar("N", bound="nn.Module")
 R = TypeVar("R")
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from elman.errors import UserError
 from elman.files import check_new_folder, write_text
-from elman.tasks.folder import Config, Vocabulary, write_config
+from elman.tasks.folder import AnyVocabulary, Config, write_config
 from elman.tasks.lock import LOCK, locked
 from elman.train.length import with_length_of
 from elman.train.recipe import Section, differences, parse, read_toml, to_toml
@@ -156,7 +156,7 @@ def remove_leftovers(out: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def open_folder(out: Path, recipe: Section, config: Config, vocabulary: Vocabulary | None, *, resume: bool) -> None:
+def open_folder(out: Path, recipe: Section, config: Config, vocabulary: AnyVocabulary | None, *, resume: bool) -> None:
     """Make the folder ready: for a new run with its recipe, config and vocabulary, else as a kill may have left it.
 
     A checkpoint may come before the first model: what is read to go on from it is there from the beginning.

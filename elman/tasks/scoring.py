@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import dropout
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
-from elman.batches.batches import Ids, Lines, Reversed, Windows, reverse_line, stack_lines, stack_windows
+from elman.batches.batches import Ids, Reversed, StreamWindows, WholeLines, reverse_line, stack_lines, stack_windows
 from elman.nn.forcing import Forcing, LanguageSteps, SelfFeeding
 from elman.nn.language import LanguageNetwork
 from elman.runtime import Engine
@@ -23,10 +23,10 @@ WINDOW = 128  # steps at a time
 
 
 def hidden_and_targets(
-    network: LanguageNetwork, batch: Windows | Lines, state: Any, tower: int = 0
+    network: LanguageNetwork, batch: StreamWindows | WholeLines, state: Any, tower: int = 0
 ) -> tuple[Tensor, Tensor, Any]:
     """What the softmax sees for a batch (N x H), what it should say (N), and the state to carry on."""
-    if isinstance(batch, Lines):
+    if isinstance(batch, WholeLines):
         hidden, packed = _line_hidden(network, batch, tower)
         return hidden, packed.data, None
     hidden, state = _stream_hidden(network, batch, None if batch.fresh else state, tower)
@@ -34,13 +34,13 @@ def hidden_and_targets(
 
 
 def fed_hidden_and_targets(
-    network: LanguageNetwork, batch: Windows | Lines, state: Any, forcing: Forcing, tower: int = 0
+    network: LanguageNetwork, batch: StreamWindows | WholeLines, state: Any, forcing: Forcing, tower: int = 0
 ) -> tuple[Tensor, Tensor, Any]:
     """As `hidden_and_targets`, with a network that is told the right tokens only as often as `forcing` says.
 
     What follows the end of a line that the network itself has written is left out.
     """
-    if isinstance(batch, Lines):
+    if isinstance(batch, WholeLines):
         return *_fed_lines(network, batch, forcing, tower), None
     inputs, targets = torch.from_numpy(batch.inputs), torch.from_numpy(batch.targets)  # B x T
     feeding = SelfFeeding(replace(forcing, end=None), len(inputs))
@@ -57,7 +57,7 @@ def fed_hidden_and_targets(
     return hidden.flatten(0, 1), targets.flatten(), steps.state
 
 
-def _fed_lines(network: LanguageNetwork, batch: Lines, forcing: Forcing, tower: int) -> tuple[Tensor, Tensor]:
+def _fed_lines(network: LanguageNetwork, batch: WholeLines, forcing: Forcing, tower: int) -> tuple[Tensor, Tensor]:
     lengths, feeding = torch.from_numpy(batch.targets.lengths), SelfFeeding(forcing, len(batch.targets))
     inputs, targets = (
         pack_padded_sequence(torch.from_numpy(part.padded()), lengths, batch_first=True, enforce_sorted=False)
@@ -71,7 +71,7 @@ def _fed_lines(network: LanguageNetwork, batch: Lines, forcing: Forcing, tower: 
     return network.finish(rows)[feeding.trained], targets.data[feeding.trained]
 
 
-def _line_hidden(network: LanguageNetwork, batch: Lines, tower: int) -> tuple[Tensor, PackedSequence]:
+def _line_hidden(network: LanguageNetwork, batch: WholeLines, tower: int) -> tuple[Tensor, PackedSequence]:
     """What the softmax sees of whole lines (N x H), and their targets, packed."""
     inputs, targets = (torch.from_numpy(part.padded(batch.start_id)) for part in (batch.inputs, batch.targets))
     lengths = torch.from_numpy(batch.targets.lengths)
@@ -80,7 +80,7 @@ def _line_hidden(network: LanguageNetwork, batch: Lines, tower: int) -> tuple[Te
     return hidden, pack_padded_sequence(targets, lengths, batch_first=True, enforce_sorted=False)
 
 
-def _stream_hidden(network: LanguageNetwork, batch: Windows, state: Any, tower: int) -> tuple[Tensor, Any]:
+def _stream_hidden(network: LanguageNetwork, batch: StreamWindows, state: Any, tower: int) -> tuple[Tensor, Any]:
     """What the softmax sees of a window (B x T x H), and the state after it."""
     found = []
     inputs = torch.from_numpy(batch.inputs)
@@ -91,20 +91,20 @@ def _stream_hidden(network: LanguageNetwork, batch: Windows, state: Any, tower: 
     return torch.cat(found, dim=1) if len(found) > 1 else found[0], state
 
 
-def _pieces(batch: Windows) -> Iterator[tuple[slice, np.ndarray | None]]:
+def _pieces(batch: StreamWindows) -> Iterator[tuple[slice, np.ndarray | None]]:
     """A window's parts between the places where documents begin, with the rows whose state starts anew there."""
     cuts = sorted({0, *batch.resets})
     for start, stop in zip(cuts, [*cuts[1:], batch.inputs.shape[1]], strict=True):
         yield slice(start, stop), batch.resets.get(start)
 
 
-class Reader(Protocol):
+class ScoringReader(Protocol):
     """What reads windows and lines and says how likely each of their tokens was."""
 
-    def window(self, batch: Windows, state: Any) -> tuple[np.ndarray, Any]:
+    def window(self, batch: StreamWindows, state: Any) -> tuple[np.ndarray, Any]:
         """The log-probability of each target (B x T), and the state after the window; documents begin where told."""
 
-    def lines(self, batch: Lines) -> np.ndarray:
+    def lines(self, batch: WholeLines) -> np.ndarray:
         """The log-probability of each target of whole lines (B x T, whatever behind their ends)."""
 
     def forget(self, state: Any, rows: np.ndarray) -> Any:
@@ -118,7 +118,7 @@ class NetworkReader:
         self.network, self.tower = network, tower
 
     @torch.no_grad()
-    def window(self, batch: Windows, state: Any) -> tuple[np.ndarray, Any]:
+    def window(self, batch: StreamWindows, state: Any) -> tuple[np.ndarray, Any]:
         """Documents begin where told."""
         hidden, state = _stream_hidden(self.network, batch, state, self.tower)
         targets = torch.from_numpy(batch.targets).flatten()
@@ -126,7 +126,7 @@ class NetworkReader:
         return values.view(batch.targets.shape).double().numpy(), state
 
     @torch.no_grad()
-    def lines(self, batch: Lines) -> np.ndarray:
+    def lines(self, batch: WholeLines) -> np.ndarray:
         """Packed: nothing is computed behind a line's end."""
         hidden, packed = _line_hidden(self.network, batch, self.tower)
         values = packed._replace(data=self.network.softmax.target_log_probs(hidden, packed.data))
@@ -144,7 +144,7 @@ class EngineReader:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
 
-    def window(self, batch: Windows, state: Any) -> tuple[np.ndarray, Any]:
+    def window(self, batch: StreamWindows, state: Any) -> tuple[np.ndarray, Any]:
         """Documents begin where told."""
         inputs, targets = batch.inputs, batch.targets
         found = np.empty(targets.shape)
@@ -153,7 +153,7 @@ class EngineReader:
             found[:, piece], state = self.engine.log_probs(inputs[:, piece], targets[:, piece], state)
         return found, state
 
-    def lines(self, batch: Lines) -> np.ndarray:
+    def lines(self, batch: WholeLines) -> np.ndarray:
         """Lines of like length stand together, so little is read behind their ends."""
         inputs, targets = (part.padded(batch.start_id) for part in (batch.inputs, batch.targets))
         return self.engine.log_probs(inputs, targets, None, batch.labels)[0]
@@ -163,7 +163,7 @@ class EngineReader:
         return None if state is None else self.engine.forget(state, rows.tolist())
 
 
-def text_log_probs(reader: Reader, ids: Ids, reading: Reading, *, backward: bool = False) -> np.ndarray:
+def text_log_probs(reader: ScoringReader, ids: Ids, reading: Reading, *, backward: bool = False) -> np.ndarray:
     """The log-probability of every token, in the order of the text."""
     if reading.unit == "line":
         return score_lines(reader, ids, reading, backward)
@@ -185,7 +185,9 @@ def network_log_probs(
         network.train(was_training)
 
 
-def score_stream(reader: Reader, ids: Ids, reading: Reading, first: int = 0, stop: int | None = None) -> np.ndarray:
+def score_stream(
+    reader: ScoringReader, ids: Ids, reading: Reading, first: int = 0, stop: int | None = None
+) -> np.ndarray:
     """The scores of a running text, or of its tokens from `first` up to `stop`.
 
     Long texts are divided among several streams, each of which first reads what stands before its part.
@@ -213,7 +215,7 @@ def score_stream(reader: Reader, ids: Ids, reading: Reading, first: int = 0, sto
     return scores
 
 
-def score_lines(reader: Reader, ids: Ids, reading: Reading, backward: bool, size: int = 128) -> np.ndarray:
+def score_lines(reader: ScoringReader, ids: Ids, reading: Reading, backward: bool, size: int = 128) -> np.ndarray:
     """The scores of texts of a line each, which are read on their own."""
     scores = np.empty(len(ids))
     ends = np.append(ids.documents[1:], len(ids))

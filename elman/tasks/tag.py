@@ -768,14 +768,14 @@ class Tag(Task[Sentence, TagModel]):
         tagger.lexicon = start.lexicon
         return tagger
 
-    def batch(self, run: Training[Sentence, TagModel], rows: np.ndarray) -> "Batch":
+    def batch(self, run: Training[Sentence, TagModel], rows: np.ndarray) -> "SentenceBatch":
         run.once("strings", lambda: self._keep_strings(run))
         sentences = [run.examples[row] for row in rows.tolist()]
         for noise in run.once("noise", lambda: self._noise(run)):
             sentences = [noise(sentence) for sentence in sentences]
         tokens = words([sentence.tokens for sentence in sentences])
         tags = [ids for sentence in sentences if (ids := run.model.encode_tags(sentence.tags)) is not None]
-        return Batch(run.model.inputs(tokens), tokens.packed(np.concatenate(tags)), len(rows))
+        return SentenceBatch(run.model.inputs(tokens), tokens.packed(np.concatenate(tags)), len(rows))
 
     def _keep_strings(self, run: Training[Sentence, TagModel]) -> None:
         """Read all sentences with the character models once, where there are some."""
@@ -793,7 +793,7 @@ class Tag(Task[Sentence, TagModel]):
             noise.append(MadeUpWords(run.data.train, batch.made_up))
         return noise
 
-    def loss(self, run: Training[Sentence, TagModel], batch: "Batch", state: Any) -> "Loss":
+    def loss(self, run: Training[Sentence, TagModel], batch: "SentenceBatch", state: Any) -> "Loss":
         """The mean loss of some sentences per token."""
         import torch
 
@@ -872,7 +872,7 @@ SPLITS = {"train": "training", "dev": "held-out", "test": "test"}
 
 
 @dataclass(frozen=True)
-class Batch:
+class SentenceBatch:
     """Some sentences as the network reads them, and their tags' ids (N), packed."""
 
     inputs: Any

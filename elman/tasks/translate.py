@@ -44,7 +44,7 @@ from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.tasks.transfer import StartSection, extended, put_under, same_rows
 from elman.tasks.translation import Translation, joined, replace_unknown
 from elman.tasks.vectors import Embedded, VectorsSection
-from elman.tasks.writer import Batch, Writer, WriterConfig, attention_size, make_batch, make_decoder, target_loss
+from elman.tasks.writer import PairBatch, Writer, WriterConfig, attention_size, make_batch, make_decoder, target_loss
 from elman.text import Tokenizer, TokenizerSettings
 from elman.text.profile import SourceProfile
 from elman.text.settings import Kind
@@ -820,7 +820,7 @@ class Translate(Task[Pair, Translator]):
     def fresh(self, config: TranslatorConfig, vocabulary: Sides, recipe: TranslateRecipe) -> Any:
         return Translator.build(config, vocabulary, recipe.loss.smoothing)
 
-    def batches(self, run: Training[Pair, Translator]) -> ExampleBatches[Batch]:
+    def batches(self, run: Training[Pair, Translator]) -> ExampleBatches[PairBatch]:
         """Pairs of like length together, as many as make the tokens of a batch."""
         return ExampleBatches(
             np.array([[len(target) + 1, len(source)] for source, target in run.examples]),
@@ -831,7 +831,7 @@ class Translate(Task[Pair, Translator]):
             text=fingerprint(map(self.key, run.data.train)),
         )
 
-    def loss(self, run: Training[Pair, Translator], batch: Batch, state: Any) -> "Loss":
+    def loss(self, run: Training[Pair, Translator], batch: PairBatch, state: Any) -> "Loss":
         """The mean loss of some pairs per target token."""
         return target_loss(run, batch)
 

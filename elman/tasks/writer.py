@@ -276,7 +276,7 @@ class Writer(Model[C, V, N, R]):
 
     # Scoring pairs, and where the model attends
 
-    def batches(self, pairs: Sequence[tuple[Source, Ints]]) -> "Iterator[tuple[Ints, Batch]]":
+    def batches(self, pairs: Sequence[tuple[Source, Ints]]) -> "Iterator[tuple[Ints, PairBatch]]":
         """Encoded pairs in batches of similar length, with the places of the pairs in each row."""
         for rows in by_length([len(target) + 1 for _, target in pairs], SENTENCES, tokens=TOKENS):
             batch = make_batch([pairs[row] for row in rows], self.end, self.start)
@@ -308,7 +308,7 @@ class Writer(Model[C, V, N, R]):
                     found[place] = seen[row, : len(pairs[place][1])].numpy()
         return found
 
-    def expected_scores(self, batches: "Iterable[Batch]") -> dict[str, float]:
+    def expected_scores(self, batches: "Iterable[PairBatch]") -> dict[str, float]:
         """Loss (nats a token), perplexity and token accuracy, every right token being told before the next."""
         import torch
 
@@ -391,7 +391,7 @@ def make_decoder(settings: Any, input_size: int, memory_size: int, *, gate: bool
 
 
 @dataclass(frozen=True)
-class Batch:
+class PairBatch:
     """Pairs as the network learns them: sources as they are, targets packed, the longest target first."""
 
     source: "Tensor"  # B x S, or of images B x S x C
@@ -406,7 +406,7 @@ class Batch:
         return f"of {len(self.order)} pairs, {len(self.targets)} target tokens"
 
 
-def make_batch(pairs: Sequence[tuple[Source, Ints]], end: int, start: int | None = None) -> Batch:
+def make_batch(pairs: Sequence[tuple[Source, Ints]], end: int, start: int | None = None) -> PairBatch:
     """Encoded pairs as a batch; `end` stands behind each target, and before it `start`, or the end again.
 
     >>> batch = make_batch([(np.array([7]), np.array([3])), (np.array([8, 9]), np.array([4, 5]))], end=1)
@@ -418,12 +418,12 @@ def make_batch(pairs: Sequence[tuple[Source, Ints]], end: int, start: int | None
     order, *packed = _packed([target for _, target in pairs], end, start)
     source = Ragged.of([pairs[row][0] for row in order])
     arrays = (source.padded(), source.lengths, *packed)
-    return Batch(*(torch.from_numpy(array) for array in arrays), order=order)  # type: ignore[arg-type, misc]
+    return PairBatch(*(torch.from_numpy(array) for array in arrays), order=order)  # type: ignore[arg-type, misc]
 
 
 def make_grouped_batch(
     sources: np.ndarray, targets: Sequence[Sequence[Ints]], end: int, start: int | None = None
-) -> Batch:
+) -> PairBatch:
     """Sources of as many places each (B x S x C), each with its own targets, as a batch that reads a source once.
 
     >>> batch = make_grouped_batch(np.zeros((2, 4, 3)), [[np.array([3])], [np.array([4, 5]), np.array([6])]], end=1)
@@ -435,7 +435,7 @@ def make_grouped_batch(
     order, *packed = _packed([target for several in targets for target in several], end, start)
     owners = np.repeat(np.arange(len(targets)), [len(several) for several in targets])[order]
     arrays = (sources, np.full(len(sources), sources.shape[1]), *packed)
-    return Batch(*(torch.from_numpy(array) for array in arrays), order=order, owners=torch.from_numpy(owners))  # type: ignore[arg-type, misc]
+    return PairBatch(*(torch.from_numpy(array) for array in arrays), order=order, owners=torch.from_numpy(owners))  # type: ignore[arg-type, misc]
 
 
 def _packed(targets: Sequence[Ints], end: int, start: int | None) -> tuple[Ints, Ints, Ints, Ints]:
@@ -453,7 +453,7 @@ def teacher_forcing(run: "Training[Any, Any]") -> float:
     return float(loss.teacher_forcing) if run.current is None else float(loss.forcing(run.recipe.train, run.current))
 
 
-def target_loss(run: "Training[Any, Any]", batch: Batch, sums: "AttentionSums | None" = None) -> "Loss":
+def target_loss(run: "Training[Any, Any]", batch: PairBatch, sums: "AttentionSums | None" = None) -> "Loss":
     """The mean loss of some pairs per target token; `sums` is told how much each place is attended to."""
     from elman.nn.forcing import Forcing, SelfFeeding
     from elman.train.task import Loss

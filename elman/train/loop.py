@@ -29,7 +29,7 @@ from elman.train.log import TRACKERS, RunLog, draw_curves, read_log
 from elman.train.optimizer import Average, Unfreezing, clip, gradients_of, learning_rate, make_optimizer, set_rate
 from elman.train.progress import Reporter
 from elman.train.recipe import EPOCHS, TrainSettings
-from elman.train.task import Task
+from elman.train.task import Trainable
 
 MOST_NATS = math.log(sys.float_info.max)  # a loss whose perplexity is no number any more
 MOST = 1e20  # a loss of another kind
@@ -58,7 +58,9 @@ def keep_freed_memory() -> None:
 class Trainer:
     """Trains one task into one folder."""
 
-    def __init__(self, task: Task, settings: TrainSettings, folder: Path, reporter: Reporter | None = None) -> None:
+    def __init__(
+        self, task: Trainable, settings: TrainSettings, folder: Path, reporter: Reporter | None = None
+    ) -> None:
         self.task, self.settings, self.folder = task, settings, folder
         self.epochs = settings.epochs or EPOCHS
         self.reporter = reporter or Reporter()

@@ -37,7 +37,7 @@ class Batches(Protocol):
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 
-class Task(Protocol):
+class Trainable(Protocol):
     """What `Trainer` needs: a network, its batches, their loss, an evaluation."""
 
     unit: str

@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elman.batches import IdStream
-from elman.batches.batches import LineBatches, Lines, Reversed, StreamBatches, Windows, reverse_line, stack_lines
+from elman.batches.batches import (
+    LineBatches,
+    Reversed,
+    StreamBatches,
+    StreamWindows,
+    WholeLines,
+    reverse_line,
+    stack_lines,
+)
 from elman.text import Tokenizer
 
 START = 999
@@ -19,7 +27,7 @@ def stream(size: int, documents: tuple[int, ...] = (0,), labels: list[int] | Non
     return IdStream(np.arange(size, dtype=np.uint16), documents, labels)
 
 
-def epoch(batches: StreamBatches | LineBatches) -> list[Windows | Lines]:
+def epoch(batches: StreamBatches | LineBatches) -> list[StreamWindows | WholeLines]:
     found, number = [], int(batches.progress)
     while int(batches.progress) == number:
         found.append(next(batches))
@@ -174,8 +182,8 @@ def test_a_line_read_backwards_keeps_its_end() -> None:
     assert str([batch]) == "[lines 1, 2, 3 ...]"
 
 
-def same(left: Windows | Lines, right: Windows | Lines) -> bool:
-    if isinstance(left, Lines):
+def same(left: StreamWindows | WholeLines, right: StreamWindows | WholeLines) -> bool:
+    if isinstance(left, WholeLines):
         return np.array_equal(left.targets.data, right.targets.data) and left.place == right.place
     return (
         np.array_equal(left.inputs, right.inputs)

@@ -9,8 +9,8 @@ import torch
 from elman import kernels
 from elman.bench import decoding, machine
 from elman.bench.course import CourseTranslator
-from elman.bench.decoding import COURSE, JOEY, OURS, SAME, Case, Report, Row
-from elman.bench.translators import EOS, Elman, Pairs, Sizes
+from elman.bench.decoding import COURSE, JOEY, OURS, SAME, DecodingCase, DecodingReport, DecodingRow
+from elman.bench.translators import EOS, Elman, IdPairs, Sizes
 from elman.errors import RunError
 
 compiled = pytest.mark.skipif(not kernels.available(), reason="the compiled kernels are not installed")
@@ -28,7 +28,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("beam", [1, 3])
 def test_the_course_finds_what_elman_finds(beam: int) -> None:
-    network, pairs = TINY.network("luong-feeding"), Pairs.of(4, TINY.vocabulary)
+    network, pairs = TINY.network("luong-feeding"), IdPairs.of(4, TINY.vocabulary)
     ours = Elman(network).translate(pairs, beam, length=6)
     theirs = CourseTranslator(TINY, network).translate(pairs, beam, length=6)
     assert [ids[:5] for ids in ours] == [ids[:5] for ids in theirs]  # the sixth may be an end in ours
@@ -36,7 +36,7 @@ def test_the_course_finds_what_elman_finds(beam: int) -> None:
 
 
 def test_training_lowers_the_same_loss() -> None:
-    network, pairs = TINY.network("luong-feeding"), Pairs.of(3, TINY.vocabulary)
+    network, pairs = TINY.network("luong-feeding"), IdPairs.of(3, TINY.vocabulary)
     theirs = CourseTranslator(TINY, network).learning(pairs)
     ours = Elman(network).learning(pairs)
     losses = [(ours(), theirs()) for _ in range(3)]
@@ -49,14 +49,14 @@ def test_joeynmt_is_the_same_network() -> None:
     pytest.importorskip("joeynmt.search")
     from elman.bench.joey import Joey
 
-    network, pairs = TINY.network("luong-feeding"), Pairs.of(4, TINY.vocabulary)
+    network, pairs = TINY.network("luong-feeding"), IdPairs.of(4, TINY.vocabulary)
     joey = Joey(TINY, network)
     assert joey.learning(pairs)() == pytest.approx(CourseTranslator(TINY, network).learning(pairs)(), abs=1e-3)
     assert [len(ids) for ids in joey.translate(pairs, beam=2, length=5)] == [5] * 4
 
 
 def test_operations_of_a_step() -> None:
-    pairs = Pairs([np.zeros(5, dtype=np.int64)], [np.zeros(3, dtype=np.int64)])  # S = 5, T = 4
+    pairs = IdPairs([np.zeros(5, dtype=np.int64)], [np.zeros(3, dtype=np.int64)])  # S = 5, T = 4
     E, H, V = 6, 8, 50
     encoder, keys = 5 * 2 * 3 * H * (E + H), 5 * 2 * H * H
     decoder = 4 * (3 * H * (E + H) + H * H + 3 * H * H + H * V)
@@ -65,17 +65,17 @@ def test_operations_of_a_step() -> None:
 
 
 def test_pairs_are_the_same_in_every_run() -> None:
-    pairs = Pairs.of(64, 8000)
-    assert all(np.array_equal(a, b) for a, b in zip(pairs.sources, Pairs.of(64, 8000).sources, strict=True))
+    pairs = IdPairs.of(64, 8000)
+    assert all(np.array_equal(a, b) for a, b in zip(pairs.sources, IdPairs.of(64, 8000).sources, strict=True))
     assert list(pairs.lengths) == sorted(pairs.lengths, reverse=True)
     assert [len(part.sources) for part in pairs.batches(40)] == [40, 24]
 
 
 def test_ratios_are_against_one_sentence_at_a_time() -> None:
-    alone = Row(Case("translating", 5, 1), {JOEY: 2.0, COURSE: 1.0, **dict.fromkeys(OURS, 10.0)}, {})
-    many = Row(Case("translating", 5, 64), {JOEY: 10.0, **dict.fromkeys(OURS, 40.0)}, {})
-    training = Row(Case("training", 1, 80), dict.fromkeys(OURS, 5.0), {SAME: 30.0})
-    rows = Report({}, 60.0, [alone, many, training], []).record()["rows"]
+    alone = DecodingRow(DecodingCase("translating", 5, 1), {JOEY: 2.0, COURSE: 1.0, **dict.fromkeys(OURS, 10.0)}, {})
+    many = DecodingRow(DecodingCase("translating", 5, 64), {JOEY: 10.0, **dict.fromkeys(OURS, 40.0)}, {})
+    training = DecodingRow(DecodingCase("training", 1, 80), dict.fromkeys(OURS, 5.0), {SAME: 30.0})
+    rows = DecodingReport({}, 60.0, [alone, many, training], []).record()["rows"]
     assert rows[0]["ratio"][SAME][JOEY] == 5.0
     assert rows[1]["ratio"][SAME] == {JOEY: 4.0, "course loop one by one": 40.0}
     assert rows[2]["of_peak"] == {SAME: 0.5}

@@ -10,21 +10,21 @@ from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from elman import kernels
 from elman.bench import layers, machine
-from elman.bench.layers import Batch, Case, JaxLayer, Report, Row
+from elman.bench.layers import JaxLayer, LayerBatch, LayerCase, LayerRow, LayersReport
 from elman.errors import RunError, UserError
 
 compiled = pytest.mark.skipif(not kernels.available(), reason="the compiled kernels are not installed")
 
 
 def test_operations_of_a_known_shape() -> None:
-    padded = Case("lstm", hidden=128, batch=32, steps=64)
+    padded = LayerCase("lstm", hidden=128, batch=32, steps=64)
     assert padded.flops == 2 * (32 * 64) * 4 * 128 * (128 + 128)
-    both = Case("rnn", hidden=10, batch=2, steps=3, directions=2, backward=True)
+    both = LayerCase("rnn", hidden=10, batch=2, steps=3, directions=2, backward=True)
     assert both.flops == 3 * 2 * (2 * (2 * 3) * 1 * 10 * 20)
 
 
 def test_padding_is_not_counted() -> None:
-    case = Case("gru", hidden=8, batch=50, steps=9, packed=True)
+    case = LayerCase("gru", hidden=8, batch=50, steps=9, packed=True)
     lengths = case.lengths
     assert lengths.min() >= 1
     assert lengths.max() <= 9
@@ -32,7 +32,7 @@ def test_padding_is_not_counted() -> None:
     assert torch.equal(lengths, case.lengths)  # the same in every run
     assert case.real_steps == int(lengths.sum()) < 50 * 9
     assert case.flops == 2 * case.real_steps * 3 * 8 * 16
-    given = Batch.of(case).input
+    given = LayerBatch.of(case).input
     assert isinstance(given, PackedSequence)
     assert len(given.data) == case.real_steps
 
@@ -48,14 +48,14 @@ def test_all_shapes_that_users_have() -> None:
 
 
 def test_means_are_geometric_and_by_group() -> None:
-    wide, narrow = Case("gru", 100, 2, 3), Case("gru", 50, 2, 3)
-    other = Case("gru", 50, 2, 3, packed=True)
+    wide, narrow = LayerCase("gru", 100, 2, 3), LayerCase("gru", 50, 2, 3)
+    other = LayerCase("gru", 50, 2, 3, packed=True)
     rows = [
-        Row(wide, {"torch": 8.0, "elman": 1.0}),
-        Row(narrow, {"torch": 2.0, "elman": 1.0}),
-        Row(other, {"torch": 3.0, "elman": 1.0, "jax": 6.0}),
+        LayerRow(wide, {"torch": 8.0, "elman": 1.0}),
+        LayerRow(narrow, {"torch": 2.0, "elman": 1.0}),
+        LayerRow(other, {"torch": 3.0, "elman": 1.0, "jax": 6.0}),
     ]
-    report = Report({}, peak=1.0, rows=rows, product={})
+    report = LayersReport({}, peak=1.0, rows=rows, product={})
     assert report.means() == pytest.approx({("gru", 1, False, False): 4.0, ("gru", 1, True, False): 3.0})
     assert report.means("jax") == pytest.approx({("gru", 1, True, False): 6.0})
     assert [mean.get("jax") for mean in report.record()["means"]] == [None, pytest.approx(6.0)]
@@ -92,12 +92,12 @@ def test_a_report_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_layers_that_differ_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layers, "TOLERANCE", 0.0)
     with pytest.raises(RunError, match="differ"):
-        layers.measure(Case("gru", 8, 2, 4), seconds=0.0)
+        layers.measure(LayerCase("gru", 8, 2, 4), seconds=0.0)
 
 
 @compiled
 def test_backward_goes_through_the_input_and_every_weight(monkeypatch: pytest.MonkeyPatch) -> None:
-    batch = Batch.of(Case("lstm", 6, 4, 5, directions=2, packed=True, backward=True))
+    batch = LayerBatch.of(LayerCase("lstm", 6, 4, 5, directions=2, packed=True, backward=True))
     counts = []
     real = torch.autograd.grad
     monkeypatch.setattr(
@@ -112,7 +112,7 @@ def test_backward_goes_through_the_input_and_every_weight(monkeypatch: pytest.Mo
 @pytest.mark.parametrize("packed", [False, True])
 def test_the_layer_in_jax_is_the_same_layer(cell: str, packed: bool) -> None:
     pytest.importorskip("jax")
-    batch = Batch.of(Case(cell, 6, 5, 7, directions=2, packed=packed, backward=True))
+    batch = LayerBatch.of(LayerCase(cell, 6, 5, 7, directions=2, packed=packed, backward=True))
     theirs, _ = batch.layers()
     layer = JaxLayer(batch, theirs)
     output = theirs(batch.input)[0]

@@ -8,13 +8,17 @@ import torch
 from elman import kernels
 from elman.bench import machine, prediction
 from elman.bench.plain import PlainTagger, viterbi
-from elman.bench.prediction import FLOAT, INT8, TORCH, Case, Report, Row, Speed, Text
+from elman.bench.prediction import FLOAT, INT8, TORCH, PredictionCase, PredictionReport, PredictionRow, Speed, Text
 from elman.errors import RunError
 from elman.nn.crf import CRF
 from elman.tasks.tag import TagModel
 
 compiled = pytest.mark.skipif(not kernels.available(), reason="the compiled kernels are not installed")
-CASES = [Case("tag", hidden=12), Case("tag", crf=True, hidden=12), Case("classify", hidden=12)]
+CASES = [
+    PredictionCase("tag", hidden=12),
+    PredictionCase("tag", crf=True, hidden=12),
+    PredictionCase("classify", hidden=12),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +29,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @compiled
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_row_is_whole(case: Case) -> None:
+def test_a_row_is_whole(case: PredictionCase) -> None:
     row = prediction.measure(case, 0.0, 40)  # which compares the answers
     assert {TORCH, FLOAT, INT8} <= row.speeds.keys()
     for speed in row.speeds.values():
@@ -37,7 +41,7 @@ def test_a_row_is_whole(case: Case) -> None:
 def test_wrong_answers_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PlainTagger, "__call__", lambda self, given: [["S-LOC"] * len(row) for row in given])
     with pytest.raises(RunError, match="of the tagger"):
-        prediction.measure(Case("tag", hidden=12), 0.0, 40)
+        prediction.measure(PredictionCase("tag", hidden=12), 0.0, 40)
 
 
 def test_the_plain_search_finds_the_best_path() -> None:
@@ -63,10 +67,10 @@ def test_every_tenth_word_is_new() -> None:
 
 def test_ratios_are_against_pytorch() -> None:
     speeds = {TORCH: Speed(4e-3, 8e-3, 100.0, 2000.0), FLOAT: Speed(1e-3, 2e-3, 300.0, 6000.0)}
-    row = Row(Case("tag"), speeds)
+    row = PredictionRow(PredictionCase("tag"), speeds)
     assert row.ratio(FLOAT) == pytest.approx((4.0, 3.0))
     assert row.ratio(INT8) is None
-    record = json.loads(json.dumps(Report({}, [row], ["flair was not measured"]).record()))
+    record = json.loads(json.dumps(PredictionReport({}, [row], ["flair was not measured"]).record()))
     assert record["rows"][0]["ratio"][FLOAT] == pytest.approx({"single": 4.0, "batch": 3.0})
     assert record["rows"][0]["speeds"][TORCH]["p99"] == 8e-3
     assert record["skipped"] == ["flair was not measured"]
@@ -75,6 +79,6 @@ def test_ratios_are_against_pytorch() -> None:
 def test_the_models_are_those_that_users_have() -> None:
     assert {case.name for case in prediction.cases()} == {"tagger", "tagger, CRF", "classifier"}
     assert all(case.hidden == 256 for case in prediction.cases())
-    model = Case("tag", crf=True, hidden=12).model()
+    model = PredictionCase("tag", crf=True, hidden=12).model()
     assert isinstance(model, TagModel)
     assert model.network.characters is not None and model.network.crf is not None

@@ -8,11 +8,22 @@ import torch
 
 from elman import kernels
 from elman.bench import streaming
-from elman.bench.streaming import FLOAT, INT8, LSTM, ONNX, Case, CellLoop, LSTMLoop, OnnxLoop, Report, Row
+from elman.bench.streaming import (
+    FLOAT,
+    INT8,
+    LSTM,
+    ONNX,
+    CellLoop,
+    LSTMLoop,
+    OnnxLoop,
+    StreamingCase,
+    StreamingReport,
+    StreamingRow,
+)
 from elman.runtime import Engine
 
 compiled = pytest.mark.skipif(not kernels.available(), reason="the compiled kernels are not installed")
-CASE = Case(hidden=24, layers=2, streams=3)
+CASE = StreamingCase(hidden=24, layers=2, streams=3)
 IDS = np.array([[5, 0, 95], [7, 7, 1], [0, 90, 2]])  # T x B
 
 
@@ -67,22 +78,22 @@ def test_the_engine_runs_the_same_network() -> None:
 
 def test_bytes_of_weights() -> None:
     H, V = 128, streaming.VOCABULARY
-    one = Case(H, layers=1, streams=1).weight_bytes()
+    one = StreamingCase(H, layers=1, streams=1).weight_bytes()
     assert one == 4 * (4 * H * H + V * H + V + 4 * H)
-    two = Case(H, layers=2, streams=1).weight_bytes()
+    two = StreamingCase(H, layers=2, streams=1).weight_bytes()
     assert two - one == 4 * (2 * 4 * H * H + 4 * H)
-    assert Case(512, 2, 1).weight_bytes(int8=True) < 0.26 * Case(512, 2, 1).weight_bytes()
-    assert Case(H, 1, 16).weight_bytes() < 1.1 * one  # the matrices are read once for all streams
+    assert StreamingCase(512, 2, 1).weight_bytes(int8=True) < 0.26 * StreamingCase(512, 2, 1).weight_bytes()
+    assert StreamingCase(H, 1, 16).weight_bytes() < 1.1 * one  # the matrices are read once for all streams
 
 
 def test_fractions_and_ratios() -> None:
-    case = Case(128, 1, 16)
+    case = StreamingCase(128, 1, 16)
     speeds = {LSTM: 100.0, FLOAT: 32_000.0, INT8: 64_000.0}
-    row = Row(case, speeds, {FLOAT: 10.0, INT8: 10.0})
+    row = StreamingRow(case, speeds, {FLOAT: 10.0, INT8: 10.0})
     assert row.of_bandwidth[FLOAT] == pytest.approx(2000 * case.weight_bytes() / 10e9)
     assert row.ratio(FLOAT, LSTM) == pytest.approx(320)
     assert row.ratio(FLOAT, ONNX) is None
-    record = Report({}, [row], ["a line"]).record()
+    record = StreamingReport({}, [row], ["a line"]).record()
     assert record["rows"][0]["ratio"][INT8] == {LSTM: pytest.approx(640)}
     assert record["rows"][0]["microseconds_a_token"][LSTM] == pytest.approx(10_000)
 

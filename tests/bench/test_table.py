@@ -15,13 +15,13 @@ def console(terminal: bool) -> tuple[Console, io.StringIO]:
     return Console(file=text, force_terminal=terminal, width=160), text
 
 
-def layers_report(**more: float) -> layers.Report:
-    row = layers.Row(layers.Case("gru", 100, 256, 12, packed=True), {"torch": 0.4, "elman": 0.1, **more})
+def layers_report(**more: float) -> layers.LayersReport:
+    row = layers.LayerRow(layers.LayerCase("gru", 100, 256, 12, packed=True), {"torch": 0.4, "elman": 0.1, **more})
     product = {
         name: {"best": 10.0, "median": median}
         for name, median in zip(("alone", "torch", "elman"), (11, 12, 13.4), strict=True)
     }
-    return layers.Report(FACTS, 50.0, [row], product)
+    return layers.LayersReport(FACTS, 50.0, [row], product)
 
 
 @pytest.mark.parametrize("terminal", [False, True])
@@ -41,11 +41,11 @@ def test_without_jax_there_is_no_column_of_it() -> None:
 
 
 def test_streaming() -> None:
-    case = streaming.Case(128, 1, 1)
+    case = streaming.StreamingCase(128, 1, 1)
     speeds = {streaming.LSTM: 1000.0, streaming.FLOAT: 50_000.0, streaming.INT8: 100_000.0}
-    row = streaming.Row(case, speeds, {streaming.FLOAT: 50.0, streaming.INT8: 50.0})
+    row = streaming.StreamingRow(case, speeds, {streaming.FLOAT: 50.0, streaming.INT8: 50.0})
     screen, text = console(False)
-    table.show_streaming(streaming.Report(FACTS, [row], ["ONNX Runtime was not measured"]), screen)
+    table.show_streaming(streaming.StreamingReport(FACTS, [row], ["ONNX Runtime was not measured"]), screen)
     lines = text.getvalue().splitlines()
     (own,) = [line for line in lines if line.startswith("Elman float32")]
     assert own.split()[2:] == ["128", "1", "1", "50,000", "20.0", "50.0", "31%"]

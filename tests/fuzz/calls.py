@@ -318,7 +318,7 @@ ARGUMENTS = {
     "evaluate": "model data data_dir",
     **{f"evaluate-{task}": "data" for task in SMALL},
     "export": "model out",
-    "compare": "recipe out vary seeds:count settings",
+    "compare": "recipe out vary variants seeds:count settings",
     "corpus": "name data_dir",
     "generate": "prompt label length:size samples:count stop:texts",
     "generate-labels": "label",

@@ -410,6 +410,7 @@ def _compare() -> Iterator[Case]:
         "vary = [3]",
     )
     tables += ('vary = {"model.hidden" = 3}', 'vary = {"model.hiden" = [1]}', 'vary = {"model.hidden" = []}', "x = 1")
+    tables += ("variants = 3", 'variants = ["=1"]', "variants = [[]]", "variants = {a = 3}", "variants = {a = {x = 1}}")
     for number, line in enumerate(tables):
 
         def by_recipe(place: Place, line: str = line) -> Command:

@@ -10,8 +10,8 @@ import elman
 import elman.lab
 from elman.errors import UserError
 from elman.generated.agreement import agreement_pairs
-from elman.lab.agreement import AgreementOptions, Reader, accuracies, score_model
-from elman.lab.networks import Network
+from elman.lab.agreement import AgreementOptions, OneHotReader, accuracies, score_model
+from elman.lab.networks import LabNetwork
 from tests.cli.invoke import invoke
 
 QUICK = {"data.unit": "line", "text.kind": "words", "baseline.order": 0, "train.threads": 1}
@@ -38,8 +38,8 @@ def test_the_nearest_noun_is_right_without_attractors_and_wrong_with_them() -> N
 
 def test_a_network_is_scored_by_the_sum_of_its_log_probabilities() -> None:
     torch.manual_seed(0)
-    reader = Reader(SENTENCES)
-    network = Network("gru", len(reader.words), 6, len(reader.words))
+    reader = OneHotReader(SENTENCES)
+    network = LabNetwork("gru", len(reader.words), 6, len(reader.words))
     found = reader.scorer(network)(SENTENCES[:3])
     for text, log_prob in zip(SENTENCES, found, strict=False):
         ids = [0, *(reader.ids[word] for word in text.split()), 0]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import elman.lab
 from elman.errors import UserError
 from elman.lab import bptt, bptt_numpy, gradients, languages, memory, minimal, minimal_numpy
-from elman.lab.networks import Network, layer_of, set_weights
+from elman.lab.networks import LabNetwork, layer_of, set_weights
 from elman.nn.cells import ElmanCell
 from tests.cli.invoke import invoke
 
@@ -326,4 +326,4 @@ def test_a_film_of_training(tmp_path: Path) -> None:
 
 
 def test_networks_take_batches_of_sequences() -> None:
-    assert Network("mut1", 3, 5, 2)(torch.zeros(4, 7, 3)).shape == (4, 7, 2)
+    assert LabNetwork("mut1", 3, 5, 2)(torch.zeros(4, 7, 3)).shape == (4, 7, 2)

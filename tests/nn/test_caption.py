@@ -9,7 +9,7 @@ from elman.nn.caption import CaptionNetwork
 from elman.nn.decoder import AttentionSums, Decoder
 from elman.nn.images import ProjectedPlaces
 from elman.nn.softmax import ChunkedSoftmax
-from elman.tasks.writer import Batch, make_batch, make_grouped_batch
+from elman.tasks.writer import PairBatch, make_batch, make_grouped_batch
 
 P, C, M, E, H, V = 6, 5, 8, 4, 8, 11
 
@@ -30,7 +30,7 @@ def captions() -> tuple[torch.Tensor, list[list[torch.Tensor]]]:
     return torch.randn(3, P, C, dtype=torch.double), several
 
 
-def readouts(net: CaptionNetwork, batch: Batch, sums: AttentionSums | None = None) -> torch.Tensor:
+def readouts(net: CaptionNetwork, batch: PairBatch, sums: AttentionSums | None = None) -> torch.Tensor:
     return net.readouts(batch.source, batch.lengths, batch.inputs, batch.batch_sizes, sums=sums, owners=batch.owners)
 
 

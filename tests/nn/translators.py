@@ -6,7 +6,7 @@ import torch
 from elman.nn.translation import TranslationNetwork
 from elman.tasks.search import SearchSettings
 from elman.tasks.translate import ModelSettings, TranslateRecipe, Translator, TranslatorConfig
-from elman.tasks.writer import Batch, make_batch
+from elman.tasks.writer import PairBatch, make_batch
 from elman.text import TokenizerSettings
 from elman.text.sides import Sides
 
@@ -36,7 +36,7 @@ def network(decoder: str = "luong", attention: str = "general", **settings: obje
     return Translator.build(config, SIDES).double().eval()
 
 
-def batch() -> Batch:
+def batch() -> PairBatch:
     """Three pairs; the order by the targets' length is not that of the sources' length."""
     sources = [np.array([3, 4]), np.array([2, 5, 6, 7, 8]), np.array([9])]
     targets = [np.array([2, 3, 4, 5]), np.array([6]), np.array([7, 3])]
