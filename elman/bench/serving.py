@@ -218,7 +218,7 @@ def made_words() -> list[str]:
 
 def write_models(folder: Path) -> None:
     """A tagger, a translator and a language model with random weights."""
-    prediction.ServingCase("tag").model().save(folder / "tag")
+    prediction.PredictionCase("tag").model().save(folder / "tag")
     write_translator(folder / "translate")
     write_language_model(folder / "lm")
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from elman.bench.trees import PLAIN, Case, PlainTrees, learners_of, random_tree
+from elman.bench.trees import PLAIN, PlainTrees, TreeCase, learners_of, random_tree
 from elman.forest import Trees
 from elman.nn.embedding import Embedding
 from elman.nn.pooling import LastPooling
@@ -147,7 +147,7 @@ def test_dropout_of_cells_is_only_for_training() -> None:
 
 
 def test_the_benchmark_compares_what_is_the_same() -> None:
-    nodes, ways = learners_of(Case("child-sum", 6, 3))
+    nodes, ways = learners_of(TreeCase("child-sum", 6, 3))
     assert nodes > 3 and PLAIN in ways
     losses = [way() for way in ways.values()]
     assert losses[0] == pytest.approx(losses[1], abs=1e-5)
