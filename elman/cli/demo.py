@@ -25,9 +25,11 @@ def demo(
     from elman.generated.builtin import can_make
 
     write_python(out, settings)
+    made = [out]
     for corpus, tour in (("surnames", sort_surnames), ("dates", translate_dates)):
         if can_make(corpus):
             tour(out / corpus)
+            made.append(out / corpus)
         else:
             typer.echo(f"\nWith the extra `demo` the tour goes on with {corpus}: pip install 'elman[demo]'")
     typer.echo(f"\nThe run is in {out}: its curves are curves.png, its card README.md. Go on with:")
@@ -35,6 +37,7 @@ def demo(
     typer.echo("  elman train lm --train YOUR.txt --out runs/mine")
     typer.echo("  elman train classify --train YOUR.csv --out runs/sorted")
     typer.echo("  elman train translate --train YOUR.de --train YOUR.en --out runs/translated")
+    typer.echo(f"The Studio, a page for these models and their runs:\n  elman serve {' '.join(map(str, made))} --runs {out}")
 
 
 def write_python(out: Path, settings: list[str]) -> None:

@@ -69,7 +69,7 @@ class DataSettings(DataSection):
     label_column: Name | None = Field(
         None, description="of a table: name or number; of CoNLL-U a comment (label), or upos, xpos, deprel, feats.NAME"
     )
-    labels: Literal["all", "root"] = Field("all", description="which labels of a tree are learned")
+    learned: Literal["all", "root"] = Field("all", description="which labels of a tree are learned")
     classes: Classes = "fine"
 
 
@@ -373,7 +373,7 @@ class TreeTask(Task[LabelledTree, TreeModel]):
     )
     headlines = metrics[:1]
     example = 'model.predict("a text").label'
-    inherited = ("labels", "classes")
+    inherited = ("learned", "classes")
 
     # Records
 
@@ -382,7 +382,7 @@ class TreeTask(Task[LabelledTree, TreeModel]):
             format=data.format,
             tree=column(data.tree_column),
             label=column(data.label_column),
-            labels=data.labels,
+            labels=data.learned,
             classes=data.classes,
             known=known,
             encoding=data.encoding,

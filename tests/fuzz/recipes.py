@@ -248,7 +248,7 @@ TOGETHER = {
         "model.sparse=true train.weight_decay=0.1",
         "data.format=csv",
         "data.format=conllu",
-        "data.classes=binary data.labels=some",
+        "data.classes=binary data.learned=some",
         "text.min_count=100000",
         "data.corpus=no-such-corpus",
         "data.encoding=klingon",

@@ -31,7 +31,7 @@ PLAIN = ("layers", "hidden", "epochs", "seed", "lowercase")  # keys that say it 
         ("trees.md", TreeRecipe),
         ("adapting.md", BothSettings),
         ("vectors.md", EmbedRecipe),
-        ("captions-part.md", CaptionRecipe),
+        ("captions.md", CaptionRecipe),
     ],
 )
 def test_a_guide_has_every_key_with_its_default_and_a_meaning(guide: str, recipe: type[BaseModel]) -> None:

@@ -117,7 +117,7 @@ def test_binary_classes_and_labels_of_the_root_alone(folder: Path) -> None:
     two = run(folder / "train.txt", "data.classes=binary", "train.steps=40", dev=folder / "dev.txt")
     assert two.labels == ["negative", "positive"] and two.report is not None
     assert two.report["dev"]["trees"] < 40 and "binary" not in two.report["dev"]
-    root = run(folder / "train.txt", "data.labels=root", "train.steps=5", dev=folder / "dev.txt")
+    root = run(folder / "train.txt", "data.learned=root", "train.steps=5", dev=folder / "dev.txt")
     assert root.report is not None and root.report["dev"]["nodes"]["nodes"] == 40
 
 
