@@ -37,7 +37,9 @@ def demo(
     typer.echo("  elman train lm --train YOUR.txt --out runs/mine")
     typer.echo("  elman train classify --train YOUR.csv --out runs/sorted")
     typer.echo("  elman train translate --train YOUR.de --train YOUR.en --out runs/translated")
-    typer.echo(f"The Studio, a page for these models and their runs:\n  elman serve {' '.join(map(str, made))} --runs {out}")
+    typer.echo(
+        f"The Studio, a page for these models and their runs:\n  elman serve {' '.join(map(str, made))} --runs {out}"
+    )
 
 
 def write_python(out: Path, settings: list[str]) -> None:

@@ -40,8 +40,8 @@ from elman.tasks.sections import (
     column,
 )
 from elman.tasks.task import Data, Say, Score, Source, Task, Training, hold_out
-from elman.tasks.vectors import Embedded, VectorsSection
-from elman.text import Tokenizer, fit_tokenizer
+from elman.tasks.vectors import Embedded, VectorsSection, fit_with_vectors
+from elman.text import Tokenizer
 from elman.text.encoder import TokenEncoder
 from elman.text.settings import Kind
 from elman.train.recipe import Section, TrainSettings, parse
@@ -354,7 +354,7 @@ class Answer(Task[ImageQuestion, ImageAnswerer]):
     # The network
 
     def fit_vocabulary(self, recipe: AnswerRecipe, data: Data[ImageQuestion]) -> TokenEncoder:
-        tokenizer = fit_tokenizer(recipe.text, [record.text for record in data.train])
+        tokenizer = fit_with_vectors(recipe, data, [record.text for record in data.train])
         return TokenEncoder(tokenizer, edges=recipe.model.edges, longest=recipe.model.longest)
 
     def embedded(self, vocabulary: TokenEncoder) -> dict[str, Embedded]:

@@ -43,12 +43,11 @@ from elman.tasks.sections import (
     column,
 )
 from elman.tasks.task import Data, Say, Score, Source, Task, Training, draw_labelled
-from elman.tasks.transfer import StartSection, extended, put_under, same_rows, with_units
-from elman.tasks.vectors import Embedded, VectorsSection, known_vectors
-from elman.text import Tokenizer, TokenizerSettings, fit_tokenizer
+from elman.tasks.transfer import StartSection, extended, put_under, same_rows
+from elman.tasks.vectors import Embedded, VectorsSection, fit_with_vectors, words_beside
+from elman.text import Tokenizer, TokenizerSettings
 from elman.text.encoder import TokenEncoder, WordEncoder
 from elman.text.settings import Kind
-from elman.text.words import WordTokenizer
 from elman.train.recipe import Section, TrainSettings
 
 if TYPE_CHECKING:
@@ -550,17 +549,9 @@ class Classify(Task[LabelledText, TextClassifier]):
         options: dict[str, Any] = {"edges": recipe.model.edges, "longest": recipe.model.longest}
         if (language := data.starts.get("start")) is not None:
             return TokenEncoder(extended(language.tokenizer, texts), edge=language.reading.start_id, **options)
-        more: Sequence[str] = ()
-        if recipe.text.kind == "words":
-            vectors = known_vectors(recipe, data, (word for text in texts for word in text.split()))
-            more = () if vectors is None else vectors.words
         if recipe.model.characters:
-            return WordEncoder.fit(texts, recipe.text, more, **options)
-        tokenizer = fit_tokenizer(recipe.text.tokenizer, texts)
-        if isinstance(tokenizer, WordTokenizer):
-            known = set(tokenizer.tokens)
-            tokenizer = with_units(tokenizer, {word: 0 for word in more if word not in known})
-        return TokenEncoder(tokenizer, **options)
+            return WordEncoder.fit(texts, recipe.text, words_beside(recipe, data, texts), **options)
+        return TokenEncoder(fit_with_vectors(recipe, data, texts), **options)
 
     def embedded(self, vocabulary: Encoder) -> dict[str, Embedded]:
         known: Any = vocabulary.tokenizer if isinstance(vocabulary, TokenEncoder) else vocabulary.speller.words

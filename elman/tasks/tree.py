@@ -4,6 +4,7 @@ model = elman.fit("tree", train="sst.txt", out="runs/sst")
 model.predict("It's not a bad film.").label
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -646,9 +647,10 @@ def _accuracies(trees: Sequence[LabelledTree], rows: Sequence[np.ndarray], label
     table = np.concatenate(rows)  # N x C
     has = flags >= 0
     right = table.argmax(axis=1) == flags
-    chosen = np.maximum(table[np.arange(len(flags)), np.maximum(flags, 0)].astype(np.float64), 1e-12)
+    chosen = table[np.arange(len(flags)), np.maximum(flags, 0)].astype(np.float64)[has]
+    diverged = (chosen == 0).mean() > 0.5  # most of what is right has no probability at all
     found: dict[str, Any] = {
-        "loss": float(-np.log(chosen[has]).mean()),
+        "loss": math.inf if diverged else float(-np.log(np.maximum(chosen, 1e-12)).mean()),
         "trees": len(trees),
         "accuracy": float(right[roots].mean()),
         "nodes": {"nodes": int(has.sum()), "accuracy": float(right[has].mean())},

@@ -13,8 +13,11 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from elman.errors import UserError
+from elman.tasks.transfer import with_units
+from elman.text import Tokenizer, fit_tokenizer
 from elman.text.vector_files import read_vectors
 from elman.text.vectors import WordVectors
+from elman.text.words import WordTokenizer
 from elman.train.recipe import Section
 
 if TYPE_CHECKING:
@@ -115,6 +118,23 @@ def known_vectors(recipe: Any, data: "Data[Any]", words: Iterable[str]) -> WordV
         options: dict[str, Any] = {"first": text.vector_words, "lowercase": text.lowercase}
         data.facts["vectors"] = _named_vectors("vectors", path, wanted=seen, **options)
     return data.facts["vectors"]  # type: ignore[no-any-return]
+
+
+def words_beside(recipe: Any, data: "Data[Any]", texts: Iterable[str]) -> Sequence[str]:
+    """The words of a recipe's vectors, known beside those of training texts; none where tokens are no words."""
+    if recipe.text.kind != "words":
+        return ()
+    vectors = known_vectors(recipe, data, (word for text in texts for word in text.split()))
+    return () if vectors is None else vectors.words
+
+
+def fit_with_vectors(recipe: Any, data: "Data[Any]", texts: Sequence[str]) -> Tokenizer:
+    """A tokenizer of training texts that also knows the words of a recipe's vectors."""
+    tokenizer = fit_tokenizer(recipe.text.tokenizer, texts)
+    if not isinstance(tokenizer, WordTokenizer):
+        return tokenizer
+    known = set(tokenizer.tokens)
+    return with_units(tokenizer, {word: 0 for word in words_beside(recipe, data, texts) if word not in known})
 
 
 def find_vectors(task: "Task[Any, Any]", recipe: R, data: "Data[Any]", vocabulary: Any) -> tuple[R, Found]:

@@ -9,7 +9,7 @@ import pytest
 import elman
 from elman.inspect import views_of
 from tests.cli.invoke import invoke
-from tests.draw.test_browser import browser, opened  # noqa: F401
+from tests.draw.test_browser import opened  # noqa: F401
 
 KEPT = Path(__file__).parents[1] / "tasks" / "kept"
 TEXTS = {

@@ -7,6 +7,7 @@ import pytest
 
 from elman.errors import UserError
 from elman.records import Place, Record, RecordReader, read_records
+from elman.records.places import RecordError
 from elman.records.records import Part, RecordFiles
 
 
@@ -136,7 +137,8 @@ def test_marks_within_texts_separate_nothing(tmp_path: Path) -> None:
 def test_texts_of_their_own_to_predict_for() -> None:
     for lines, where in (
         (["one", "two"], "a.txt"),
-        (["one,x", "two,y"], "a.csv"),
         (["id,text", "1,one", "2,two"], "a.csv"),
     ):
         assert [record.text for record in RecordReader().lines(lines, Path(where))] == ["one", "two"]
+    with pytest.raises(RecordError, match="has 2 columns: say which is the text"):
+        list(RecordReader().lines(["one,x", "two,y"], Path("a.csv")))

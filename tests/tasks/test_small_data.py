@@ -10,7 +10,16 @@ from elman.errors import RunError, UserError
 from elman.tasks import TASKS
 from elman.tasks.run import saved_recipe
 from elman.train.progress import Reporter
-from tests.tasks import answer_runs, classify_runs, embed_runs, forecasts, tag_runs, translate_runs
+from tests.tasks import (
+    answer_runs,
+    caption_runs,
+    classify_runs,
+    embed_runs,
+    forecasts,
+    tag_runs,
+    translate_runs,
+    tree_runs,
+)
 from tests.tasks import runs as lm_runs
 from tests.train.toy import quiet
 
@@ -47,6 +56,10 @@ def data_of(task: str, folder: Path) -> tuple[Path, list[str]]:
         return folder / "text.txt", list(embed_runs.SMALL)
     if task == "answer":
         return answer_runs.write(folder / "questions.tsv", 12), small(answer_runs.SMALL)
+    if task == "caption":
+        return caption_runs.images(folder, 12), small(caption_runs.SMALL)
+    if task == "tree":
+        return tree_runs.write_trees(folder / "trees.txt"), small(tree_runs.SMALL)
     if task == "series":
         return forecasts.write(folder / "waves.csv"), small(forecasts.SMALL)
     return translate_runs.write(folder / "pairs.tsv"), small(translate_runs.SMALL)

@@ -152,7 +152,7 @@ def test_what_does_not_go_together_is_refused(
 def test_settings_of_transfer_need_unlabelled_texts(
     tmp_path: Path, files: dict[str, Path], setting: dict[str, Any]
 ) -> None:
-    with pytest.raises(UserError, match="the settings of transfer are for unlabelled texts, and there are none"):
+    with pytest.raises(UserError, match="the settings of transfer are for unlabelled texts: give"):
         elman.fit("classify", train=files["train"], out=tmp_path / "run", settings=setting, verbose=False)
 
 

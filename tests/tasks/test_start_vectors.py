@@ -75,6 +75,8 @@ def test_words_begin_with_their_vectors(task: str, data: Path) -> None:
 )
 def test_they_stay_or_move_as_the_settings_say(task: str, frozen: str, sparse: str, data: Path, tmp_path: Path) -> None:
     told = (f"model.vectors_frozen={frozen}", f"model.sparse={sparse}")
+    if task == "translate" and sparse == "true":
+        told = (*told, "model.tied=none")
     run, _ = begun(task, data, *told, "train.evaluate_every=1000000")
     before = {word: row_of(run, task, word) for word in ("cat", "there")}
     trainer = Trainer(run, run.recipe.train, tmp_path / "run", quiet())
