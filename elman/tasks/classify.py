@@ -545,10 +545,10 @@ class Classify(Task[LabelledText, TextClassifier]):
         options: dict[str, Any] = {"edges": recipe.model.edges, "longest": recipe.model.longest}
         if (language := data.starts.get("start")) is not None:
             return TokenEncoder(extended(language.tokenizer, texts), edge=language.reading.start_id, **options)
-        more = []
+        vectors = None
         if recipe.text.kind == "words":
             vectors = known_vectors(recipe, data, (word for text in texts for word in text.split()))
-            more = [] if vectors is None else vectors.words
+        more = () if vectors is None else vectors.words
         if recipe.model.characters:
             return WordEncoder.fit(texts, recipe.text, more, **options)
         tokenizer = fit_tokenizer(recipe.text.tokenizer, texts)
