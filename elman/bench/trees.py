@@ -130,7 +130,7 @@ def random_tree(words: int, generator: random.Random) -> Tree:
     """A binary tree of so many words, cut anywhere, with a label at every node.
 
     >>> print(random_tree(2, random.Random(1)))
-    (4 (0 4135) (3 1939))
+    (1 (2 1931) (3 7364))
     """
     label = str(generator.randrange(CLASSES))
     if words == 1:

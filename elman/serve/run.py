@@ -45,7 +45,7 @@ def run(
 
     def work() -> int:
         try:
-            run_server(service, bound, reload=seconds, told=lambda: None)
+            run_server(service, bound, reload=seconds, told=None)
         except ElmanError as error:
             print(f"elman: {error}", flush=True)
             return 2

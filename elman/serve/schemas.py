@@ -178,6 +178,7 @@ class LibreRequest(BaseModel):
 class StudioView(BaseModel):
     """What the Studio offers beside the models."""
 
+    model_config = shown(version="0.1.0", runs=True, training=False, lab=[{"name": "bptt", "about": "", "options": {}}])
     version: str
     runs: bool
     training: bool
@@ -187,6 +188,7 @@ class StudioView(BaseModel):
 class TrainingView(BaseModel):
     """What a run can be started with."""
 
+    model_config = shown(tasks=["classify"], recipes=[{"name": "trec", "task": "classify"}], files=["reviews.csv"])
     tasks: list[str]
     recipes: list[dict[str, str]]
     files: list[str]
@@ -195,6 +197,7 @@ class TrainingView(BaseModel):
 class RunState(BaseModel):
     """What became of a run."""
 
+    model_config = shown(id="first", state="running")
     id: str
     state: str
 

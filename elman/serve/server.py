@@ -97,10 +97,14 @@ class _Server(uvicorn.Server):
         yield
 
 
-def run(service: Service, bound: socket.socket, *, reload: float | None = None, told: Callable[[], None]) -> None:
-    """Answer requests until SIGTERM or an interrupt; `told` is called when all models are loaded.
+def run(
+    service: Service, bound: socket.socket, *, reload: float | None = None, told: Callable[[], None] | None
+) -> None:
+    """Answer requests until SIGTERM or an interrupt.
 
-    `reload` is how many seconds lie between two looks at the models' folders; None is never.
+    `told` is called when all models are loaded; it is None in one of several processes, which do without what makes the
+    first page quick, since that takes memory of their own. `reload` is how many seconds lie between two looks at the
+    models' folders; None is never.
     """
     sys.setswitchinterval(0.001)  # a thread that computes gives the event loop its turn sooner
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # requests that fail are told by the front door
@@ -121,7 +125,7 @@ def run(service: Service, bound: socket.socket, *, reload: float | None = None, 
 
 
 async def _serve(
-    service: Service, bound: socket.socket, server: _Server, reload: float | None, told: Callable[[], None]
+    service: Service, bound: socket.socket, server: _Server, reload: float | None, told: Callable[[], None] | None
 ) -> None:
     loop, tasks = asyncio.get_running_loop(), set[asyncio.Task[Any]]()
 
@@ -153,7 +157,7 @@ async def _serve(
         loading.result()
 
 
-async def _load(service: Service, server: _Server, told: Callable[[], None]) -> None:
+async def _load(service: Service, server: _Server, told: Callable[[], None] | None) -> None:
     """Load the models while the service already says that it does so; what is wrong with one ends it."""
     try:
         await asyncio.to_thread(service.shelf.load)
@@ -161,5 +165,6 @@ async def _load(service: Service, server: _Server, told: Callable[[], None]) -> 
         server.should_exit = True
         raise
     service.ready = True
-    told()
-    await prepare(service)
+    if told is not None:
+        told()
+        await prepare(service)

@@ -355,7 +355,8 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
                 own = self.own_search(search, record.fields)
                 opened = features.opened(record.image)
             except UserError as error:
-                options.bad(RecordError(record.where, f"has no caption: {error}"))
+                told = str(error).replace(str(record.image), Path(record.image).name)  # a path that nobody typed
+                options.bad(RecordError(record.where, f"has no caption: {told}"))
             else:
                 yield record, own, opened
 

@@ -213,7 +213,7 @@ def _values(kind: type, option: str) -> Iterator[tuple[str, bool]]:
 
 def _numbers(kind: type) -> Iterator[tuple[str, bool]]:
     """Values for a number of a task or a view, which arrives as text and is read as TOML is."""
-    yield from ((value, value != "0x10") for value in NUMBERS)
+    yield from ((value, value not in ("0x10", "None")) for value in NUMBERS)  # some may be none
     yield from ((value, False) for value in ((*INTEGERS, *HUGE) if kind is int else FRACTIONS))
 
 

@@ -13,11 +13,13 @@ from elman.errors import UserError
 from elman.serve.answering import EventStream, answer, event, service_of
 from elman.serve.errors import Refused
 from elman.serve.options import offered, refuse_files
+from elman.serve.route import JsonRoute
 from elman.serve.schemas import ERRORS, LabRequest, StudioView
 
-router = APIRouter(responses=ERRORS)
+router = APIRouter(responses=ERRORS, route_class=JsonRoute)
 MOST = 2
 """Experiments at the same time: each takes a core for a minute or two."""
+EVENTS = 'data: {"said": "seed 1 of 3"}\n\ndata: {"data": {}, "drawn": {}, "svg": ""}\n\ndata: [DONE]\n\n'
 
 
 @router.get("/v1/studio", response_model=StudioView)
@@ -31,7 +33,7 @@ async def studio(request: Request) -> Response:
     return answer({**told, "lab": lab})
 
 
-@router.post("/v1/lab")
+@router.post("/v1/lab", responses={200: {"content": {"text/event-stream": {"example": EVENTS}}}})
 async def lab(request: Request, body: LabRequest) -> Response:
     """Run an experiment: events that say what is done, the last with its numbers, its panels and its picture."""
     from elman.lab import find_experiment
