@@ -8,6 +8,7 @@ from elman.serve.answering import answer, as_list, check_texts, service_of, unle
 from elman.serve.drawing import TYPES, drawn
 from elman.serve.errors import Refused
 from elman.serve.options import refuse_files
+from elman.serve.paths.predictions import IMAGES
 from elman.serve.route import JsonRoute
 from elman.serve.schemas import ERRORS, ExplainRequest, Explanation
 
@@ -21,6 +22,8 @@ async def explain(request: Request, body: ExplainRequest) -> Response:
     """What a model does with texts: a view of it, as data."""
     service = service_of(request)
     served = service.shelf.find(body.model)
+    if served.task in IMAGES:
+        raise Refused(400, "views of images are not offered here: elman explain draws them", param="model")
     texts = as_list(body.input)
     if len(texts) > MOST:
         raise Refused(400, f"{len(texts)} texts are too many to explain at a time: give at most {MOST}", param="input")

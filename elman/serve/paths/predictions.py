@@ -1,5 +1,6 @@
 """What models answer to texts: classes, tags, translations, scores, what comes next; and any task's records."""
 
+import base64
 import json
 import math
 from collections.abc import Sequence
@@ -28,6 +29,8 @@ from elman.tasks.predict import PredictOptions
 from elman.tasks.search import Search
 from elman.text.tagging import cut, join
 
+IMAGES = ("caption", "answer")
+"""Tasks whose records begin at an image, which is uploaded."""
 router = APIRouter(responses=ERRORS, route_class=JsonRoute)
 MOST_NEXT = 1000
 
@@ -203,7 +206,7 @@ async def predict(request: Request, body: PredictRequest) -> Response:
     for name, most in limited.items():
         value = body.options.get(name)
         check_most(value if isinstance(value, int) else None, most, name)
-    for record in body.records:
+    for record in body.records if served.task not in IMAGES else ():
         texts = [record] if isinstance(record, str) else list(record.values()) if isinstance(record, dict) else []
         texts = [text for text in texts if isinstance(text, str)]
         check_most(max(map(len, texts), default=0), limits.max_characters, "records")
@@ -219,9 +222,29 @@ async def predict(request: Request, body: PredictRequest) -> Response:
 
 def predicted(model: Any, records: list[Any], options: dict[str, Any]) -> list[Any]:
     """The answers of `elman predict --json` for records in memory; of numbers, one series."""
+    if model.task in IMAGES:
+        return [_of_image(model, one, options) for one in records]
     if not isinstance(records[0], str | dict):
         return [model.predict(records).to_dict()] if model.task == "series" else model.predict(records, **options)
     predictor, asked = TASKS[model.task].predictor(model, options)
     lines = [json.dumps({"text": one} if isinstance(one, str) else one) for one in records]
     settings = PredictOptions(where=Path("the request"), format="jsonl", as_json=True, asked=asked)
     return [json.loads(line) for line in predictor.predict_lines(iter(lines), settings)]
+
+
+def _of_image(model: Any, record: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """A caption, or an answer: the image is uploaded, and never the name of a file here."""
+    needed = "a record needs 'image': the content of an image file in base64"
+    if not isinstance(record, dict) or not isinstance(record.get("image"), str):
+        raise Refused(400, needed, param="records")
+    try:
+        content = base64.b64decode(record["image"], validate=True)
+    except ValueError:
+        raise Refused(400, needed, param="records") from None
+    if model.task == "caption":
+        return dict(model.predict(content, **options).to_dict())
+    question = record.get("question")
+    if not isinstance(question, str) or not question.strip():
+        raise Refused(400, "a record needs its 'question'", param="records")
+    found = model.predict(content, question)
+    return {"answer": found.label, "probability": found.probability, "probabilities": found.probabilities}

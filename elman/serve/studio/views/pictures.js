@@ -1,7 +1,6 @@
-// Pictures: what a model says of an image, or answers to a question about it, and where it looked for each word.
+// Pictures: what a model says of an image, or answers to a question about it.
 import {address, go} from "../address.js";
 import {ask} from "../api.js";
-import {Panels, SaveDrawn} from "../draw.js";
 import {Field, html, percent, Trouble, useRequest, useSignal} from "../ui.js";
 
 /** @typedef {import("../types").Model} Model */
@@ -18,14 +17,12 @@ const encoded = (file) => new Promise((resolve, reject) => {
 export function Pictures({model}) {
   const image = useSignal(""), over = useSignal(false), question = address.value.question ?? "";
   const {answer, error, busy, run} = useRequest();
-  const why = useRequest();
   const asks = model.task === "answer";
   const record = {image: image.value.split(",")[1] ?? "", ...(asks ? {question} : {})};
   const body = {model: model.id, records: [record]};
   const look = () => {
     if (!image.value || (asks && !question.trim())) return;
     run(async (signal) => (await ask("/v1/predict", body, signal)).results[0]);
-    why.answer.value = null;
   };
   /** @param {DragEvent | Event} event */
   async function take(event) {
@@ -43,9 +40,8 @@ export function Pictures({model}) {
         <${Field} name="image"><input type="file" accept="image/*" onChange=${take} /><//></div>
       ${asks && html`<${Field} name="Question"><input value=${question} onInput=${(/** @type {any} */ e) => go({question: e.target.value})} /><//>`}
       <div class="row"><button disabled=${!image.value || busy.value}>${asks ? "Answer" : "Describe"}</button></div></div>
-    <div aria-live="polite"><${Trouble} error=${error.value ?? why.error.value} />
+    <div aria-live="polite"><${Trouble} error=${error.value} />
       ${answer.value && html`<p class="text">${answer.value.caption ?? answer.value.answer ?? answer.value.label}</p>
         ${answer.value.probability !== undefined && html`<p class="quietly">${percent(answer.value.probability)}</p>`}
-        ${model.views.length > 0 && html`<button type="button" class="quiet" onClick=${() => why.run((signal) => ask("/v1/explain", {...body, view: model.views[0].name, format: "panels"}, signal))}>Where did it look?</button>`}`}
-      ${why.answer.value && html`<${Panels} drawn=${why.answer.value} /><${SaveDrawn} path="/v1/explain" body=${{...body, view: model.views[0].name}} name="looked-at" />`}</div></form>`;
+`}</div></form>`;
 }
