@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,10 +146,50 @@ class Forest:
     """Where the children of each height's nodes begin; E at the end."""
 
     @property
+    def leaves(self) -> int:
+        """How many nodes have no children: these stand first."""
+        return self.levels[1]
+
+    @cached_property
+    def above(self) -> "list[Level]":
+        """The heights above the leaves, from below.
+
+        >>> forest = Trees.of([[2, 2, 4, 4, -1], [-1]], [[7, 8, -1, 9, -1], [5]]).forest
+        >>> [(level.inner, level.children.tolist(), level.parents.tolist()) for level in forest.above]
+        [(slice(0, 1, None), [0, 1], [0, 0]), (slice(1, 2, None), [4, 2], [0, 0])]
+        """
+        starts = zip(pairwise(self.levels[1:]), pairwise(self.edges[1:]), strict=True)
+        return [
+            Level(
+                slice(first, behind),
+                slice(first - self.leaves, behind - self.leaves),
+                slice(low, high),
+                self.children[low:high],
+                self.parents[low:high] - first,
+            )
+            for (first, behind), (low, high) in starts
+        ]
+
+    @property
     def is_binary(self) -> bool:
         """Whether every node has two children or none."""
-        inner = len(self.order) - self.levels[1]
+        inner = len(self.order) - self.leaves
         return len(self.children) == 2 * inner and bool((self.parents[::2] == self.parents[1::2]).all())
+
+
+class Level(NamedTuple):
+    """The nodes of one height above the leaves."""
+
+    nodes: slice
+    """Their places."""
+    inner: slice
+    """The same among the nodes that have children."""
+    edges: slice
+    """Those to their children."""
+    children: Ints
+    """The places of these, one for each edge."""
+    parents: Ints
+    """Which of the height's nodes each belongs to."""
 
 
 def _among_all(parents: Ragged) -> Ints:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from elman.draw.panels import Node, Panel, Table, Tree
+from elman.errors import UserError
 from elman.forest import NONE
 from elman.inspect.view import AnyModel, View
 from elman.records.places import Place
@@ -19,6 +20,7 @@ from elman.text.settings import UNK
 
 POLES = {"negative": -1, "positive": 1, **{grade: (place > 2) - (place < 2) for place, grade in enumerate(SENTIMENT)}}
 """Which side a label of sentiment stands on."""
+LARGEST = 600  # nodes of a tree, about 300 words: N trees of N nodes are computed, and drawn nobody could read more
 LEAST = 0.5  # of what the first step down costs: as long as a step costs so much, the path goes on
 
 
@@ -55,6 +57,11 @@ class LabelledPhrases:
 def labelled_tree(model: TreeModel, text: str) -> LabelledPhrases:
     """What a model says to a text, or to a bracketed tree, node by node."""
     tree = model.prepared([model._reader().question(Place("the texts", 1), text.strip(), {})])[0]
+    if len(tree.parents) > LARGEST:
+        raise UserError(
+            f"the tree has {len(tree.parents):,} nodes, each of which is taken away once: give a text or a tree of at "
+            f"most {LARGEST}"
+        )
     table = model.scores([tree])[0]  # N x C
     best = table.argmax(axis=1)
     labels = [model.labels[place] for place in best.tolist()]
@@ -144,11 +151,7 @@ class PhrasesView(View[LabelledPhrases]):
                 " ".join([node.label, f"{node.probability:.2f}", *([node.word] if node.word else [])]),
                 _tone(node, sides),
                 _state(node),
-                {
-                    "phrase": node.text,
-                    "label": f"{node.label} ({node.probability:.3f})",
-                    "without it": f"{-node.drop:+.3f}",
-                },
+                ({} if node.text == node.word else {"phrase": node.text}) | {"without it": f"{-node.drop:+.3f}"},
             )
             for node in _from_the_root(data.nodes)
         ]
@@ -157,10 +160,16 @@ class PhrasesView(View[LabelledPhrases]):
         told = (
             "Decides: the path that the root's label hangs on. Turns: the label is on another side than one below it."
         )
-        title = f"{data.label} ({data.probability:.3f})"
+        lost = f"The last column is how much less probable {data.label} is at the root without the phrase."
+        title = f"label {data.label} ({data.probability:.3f})"
         return [
             Tree(title, nodes, note=told, scale="diverging" if sides else "sequential"),
-            Table("phrases that decide", ["phrase", "label", "probability", f"{data.label} without it"], rows),
+            Table(
+                "what each phrase is worth",
+                ["phrase", "label", "probability", f"{data.label} without it"],
+                rows,
+                note=lost,
+            ),
         ]
 
 

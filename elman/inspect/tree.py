@@ -24,6 +24,8 @@ class TreeOptions(Section):
     length_power: float | None = Field(None, ge=0, le=100, description="Scores are divided by length to this power.")
     max_length: int | None = Field(None, ge=1, le=10_000, description="Tokens at most.")
     prefix: str = Field("", description="The translation begins so.")
+    require: tuple[str, ...] = Field((), description="A word that must appear; may be repeated.")
+    forbid: tuple[str, ...] = Field((), description="A word that must not appear; may be repeated.")
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
 """Networks over trees: a node's state is made of those of its children, height by height for all trees at once.
 
 A cell is one equation. It is asked three things: what a node's word alone gives (`project`, one product for the words
-of all trees), what a leaf is (`leaf`), and what a node is that has children (`node`, called once for each height).
+of all trees), what a leaf is (`leaf`), and what a node is that has children (`node`, called once for each height). For
+those here `nn/fast/trees.py` computes the same, all heights as one function.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -13,9 +14,10 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from elman.forest import Forest, Trees
+from elman.nn.cells import State
 from elman.nn.embedding import Embedding, OneHot
-from elman.nn.fast.board import Board
-from elman.nn.fast.shared import SharedLinear
+from elman.nn.fast.autograd import only_autograd
+from elman.nn.fast.trees import Climb, climb_child_sum, climb_recursive, climb_tree_lstm
 from elman.nn.features import WordDropout
 from elman.nn.inputs import packed_sequence
 from elman.nn.pooling import Pooling
@@ -27,8 +29,6 @@ class TreeCell(nn.Module, ABC):
 
     binary = True
     """Whether a node has two children or none, which are told apart; else it may have any number of them."""
-    parts = 1
-    """How many vectors of H numbers a state is: h first."""
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__()
@@ -45,46 +45,43 @@ class TreeCell(nn.Module, ABC):
         """h of every node by its place in the forest (N x H), from the vectors of the nodes that have a word."""
         if self.binary and not forest.is_binary:
             raise ValueError(f"{type(self).__name__} reads binary trees: every node has two children or none")
-        level, levels = forest.levels, len(forest.levels) - 1
-        projected = self.project(words)
-        has_word = torch.from_numpy(forest.tokens >= 0)
-        leaves = int(has_word[: level[1]].sum())
-        rest = projected[leaves:]  # of nodes above the leaves: in dependency trees these have words too
-        if leaves < level[1]:
+        has_word = forest.tokens >= 0
+        if not has_word[: forest.leaves].all():
             raise ValueError("every leaf needs a word")
-        board = Board(self.leaf(projected[:leaves]), len(forest.order))
-        steps = self.steps()
-        children, parents = torch.from_numpy(forest.children), torch.from_numpy(forest.parents)
-        inner = None
-        if len(rest):  # a row for every inner node, zeros where it has no word
-            rows = torch.from_numpy(np.flatnonzero(forest.tokens[level[1] :] >= 0))
-            inner = rest.new_zeros(len(forest.order) - level[1], rest.size(1)).index_add(0, rows, rest)
-        for height in range(1, levels):
-            first, behind = level[height], level[height + 1]
-            edges = slice(forest.edges[height], forest.edges[height + 1])
-            below = board.read(children[edges])  # E x S
-            x = None if inner is None else inner[first - level[1] : behind - level[1]]
-            board.write(self.node(steps, below, parents[edges] - first, behind - first, x))
-        return board.states()[:, : self.hidden_size]
+        projected = self.project(words)
+        leaves, rest = self.leaf(projected[: forest.leaves]), projected[forest.leaves :]
+        x = None
+        if len(rest):  # nodes above the leaves have words in dependency trees: a row for each, zeros where it has none
+            rows = torch.from_numpy(np.flatnonzero(has_word[forest.leaves :]))
+            x = rest.new_zeros(len(forest.order) - forest.leaves, rest.size(1)).index_add(0, rows, rest)
+        climb = FAST.get(type(self), type(self).climb) if only_autograd(words) else type(self).climb
+        return climb(self, forest, leaves, x)
+
+    def climb(self, forest: Forest, leaves: State, x: Tensor | None) -> Tensor:
+        """h of every node (N x H), height by height."""
+        state = leaves
+        for level in forest.above:
+            children, parents = torch.from_numpy(level.children), torch.from_numpy(level.parents)
+            count = level.nodes.stop - level.nodes.start
+            below = tuple(part.index_select(0, children) for part in state)
+            above = self.node(below, parents, count, None if x is None else x[level.inner])
+            state = tuple(torch.cat(parts) for parts in zip(state, above, strict=True))
+        return state[0]
 
     @abstractmethod
     def project(self, words: Tensor) -> Tensor:
         """What depends on words only, for all of them at once."""
 
     @abstractmethod
-    def leaf(self, projected: Tensor) -> Tensor:
-        """The states of leaves (S numbers each)."""
+    def leaf(self, projected: Tensor) -> State:
+        """The states of leaves."""
 
     @abstractmethod
-    def steps(self) -> Any:
-        """The weights as the loop over heights multiplies with them."""
+    def node(self, below: State, parents: Tensor, count: int, x: Tensor | None) -> State:
+        """The states of `count` nodes of one height (each M x H).
 
-    @abstractmethod
-    def node(self, steps: Any, below: Tensor, parents: Tensor, count: int, x: Tensor | None) -> Tensor:
-        """The states of `count` nodes of one height (M x S).
-
-        `below` are the states of their children (E x S), `parents` says which of the nodes each belongs to, and `x` is
-        what the nodes' own words give, None where none of the forest's inner nodes has one.
+        `below` are the states of their children (each E x H), `parents` says which of the nodes each belongs to, and
+        `x` is what the nodes' own words give, None where none of the forest's inner nodes has one.
         """
 
 
@@ -112,14 +109,12 @@ class RecursiveCell(TreeCell):
     def project(self, words: Tensor) -> Tensor:
         return words if self.weight_ih is None else linear(words, self.weight_ih)
 
-    def leaf(self, projected: Tensor) -> Tensor:
-        return projected
+    def leaf(self, projected: Tensor) -> State:
+        return (projected,)
 
-    def steps(self) -> SharedLinear:
-        return SharedLinear(self.weight_hh, self.bias)
-
-    def node(self, steps: SharedLinear, below: Tensor, parents: Tensor, count: int, x: Tensor | None) -> Tensor:
-        return torch.tanh(steps(below.view(count, -1)))  # M x 2H to M x H
+    def node(self, below: State, parents: Tensor, count: int, x: Tensor | None) -> State:
+        both = below[0].view(count, -1)  # M x 2H
+        return (torch.tanh(linear(both, self.weight_hh, self.bias)),)
 
 
 class TensorCell(RecursiveCell):
@@ -136,14 +131,10 @@ class TensorCell(RecursiveCell):
         self.tensor = nn.Parameter(torch.empty(H * 2 * H, 2 * H))  # V
         nn.init.uniform_(self.tensor, -1 / (4 * H), 1 / (4 * H))  # as Socher et al. draw it
 
-    def steps(self) -> Any:
-        return super().steps(), SharedLinear(self.tensor)
-
-    def node(self, steps: Any, below: Tensor, parents: Tensor, count: int, x: Tensor | None) -> Tensor:
-        layer, tensor = steps
-        both = below.view(count, -1)  # M x 2H
-        products = tensor(both).view(count, self.hidden_size, -1)  # M x H x 2H: V_k [h_l; h_r] for every k
-        return torch.tanh(torch.bmm(products, both.unsqueeze(2)).squeeze(2) + layer(both))
+    def node(self, below: State, parents: Tensor, count: int, x: Tensor | None) -> State:
+        both = below[0].view(count, -1)  # M x 2H
+        products = linear(both, self.tensor).view(count, self.hidden_size, -1)  # M x H x 2H: V_k [h_l; h_r] for every k
+        return (torch.tanh((products @ both.unsqueeze(2)).squeeze(2) + linear(both, self.weight_hh, self.bias)),)
 
 
 class TreeLSTMCell(TreeCell):
@@ -159,8 +150,6 @@ class TreeLSTMCell(TreeCell):
     and b are i, o, f_l, f_r, u, those of W are i, o, u.
     """
 
-    parts = 2
-
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__(input_size, hidden_size)
         H = hidden_size
@@ -173,22 +162,17 @@ class TreeLSTMCell(TreeCell):
         H = self.hidden_size
         return linear(words, self.weight_ih, torch.cat([self.bias[: 2 * H], self.bias[4 * H :]]))  # N x 3H
 
-    def leaf(self, projected: Tensor) -> Tensor:
+    def leaf(self, projected: Tensor) -> State:
         i, o, u = projected.chunk(3, dim=1)
         c = torch.sigmoid(i) * self.dropout(torch.tanh(u))
-        return torch.cat([torch.sigmoid(o) * torch.tanh(c), c], dim=1)
+        return torch.sigmoid(o) * torch.tanh(c), c
 
-    def steps(self) -> SharedLinear:
-        return SharedLinear(self.weight_hh, self.bias)
-
-    def node(self, steps: SharedLinear, below: Tensor, parents: Tensor, count: int, x: Tensor | None) -> Tensor:
-        H = self.hidden_size
-        pairs = below.view(count, 2, 2 * H)  # children x (h, c)
-        gates = steps(pairs[:, :, :H].reshape(count, 2 * H))  # M x 5H
-        i, o, f_l, f_r = torch.sigmoid(gates[:, : 4 * H]).chunk(4, dim=1)
-        u = self.dropout(torch.tanh(gates[:, 4 * H :]))
-        c = i * u + f_l * pairs[:, 0, H:] + f_r * pairs[:, 1, H:]
-        return torch.cat([o * torch.tanh(c), c], dim=1)
+    def node(self, below: State, parents: Tensor, count: int, x: Tensor | None) -> State:
+        both, c_both = (part.view(count, -1) for part in below)  # M x 2H
+        c_l, c_r = c_both.chunk(2, dim=1)
+        i, o, f_l, f_r, u = linear(both, self.weight_hh, self.bias).chunk(5, dim=1)
+        c = torch.sigmoid(i) * self.dropout(torch.tanh(u)) + torch.sigmoid(f_l) * c_l + torch.sigmoid(f_r) * c_r
+        return torch.sigmoid(o) * torch.tanh(c), c
 
 
 class ChildSumCell(TreeCell):
@@ -203,7 +187,7 @@ class ChildSumCell(TreeCell):
     o, u, f, those of `weight_hh` i, o, u; U_f is `weight_fh`.
     """
 
-    binary, parts = False, 2
+    binary = False
 
     def __init__(self, input_size: int, hidden_size: int) -> None:
         super().__init__(input_size, hidden_size)
@@ -217,25 +201,20 @@ class ChildSumCell(TreeCell):
     def project(self, words: Tensor) -> Tensor:
         return linear(words, self.weight_ih)  # N x 4H
 
-    def leaf(self, projected: Tensor) -> Tensor:
+    def leaf(self, projected: Tensor) -> State:
         H = self.hidden_size
         i, o, u = (projected[:, : 3 * H] + self.bias[: 3 * H]).chunk(3, dim=1)
         c = torch.sigmoid(i) * self.dropout(torch.tanh(u))
-        return torch.cat([torch.sigmoid(o) * torch.tanh(c), c], dim=1)
+        return torch.sigmoid(o) * torch.tanh(c), c
 
-    def steps(self) -> Any:
-        H = self.hidden_size
-        return SharedLinear(self.weight_hh, self.bias[: 3 * H]), SharedLinear(self.weight_fh, self.bias[3 * H :])
-
-    def node(self, steps: Any, below: Tensor, parents: Tensor, count: int, x: Tensor | None) -> Tensor:
-        H, (gates, forget) = self.hidden_size, steps
-        h, c = below[:, :H], below[:, H:]  # E x H
-        total = below.new_zeros(count, H).index_add(0, parents, h)  # M x H
-        i, o, u = gates(total, None if x is None else x[:, : 3 * H]).chunk(3, dim=1)
-        f = torch.sigmoid(forget(h, None if x is None else x[:, 3 * H :].index_select(0, parents)))  # E x H
-        kept = below.new_zeros(count, H).index_add(0, parents, f * c)  # M x H
-        c = torch.sigmoid(i) * self.dropout(torch.tanh(u)) + kept
-        return torch.cat([torch.sigmoid(o) * torch.tanh(c), c], dim=1)
+    def node(self, below: State, parents: Tensor, count: int, x: Tensor | None) -> State:
+        H, (h, c) = self.hidden_size, below  # E x H
+        zeros = h.new_zeros(count, H)
+        own = self.bias.expand(count, -1) if x is None else x + self.bias  # M x 4H
+        i, o, u = (linear(zeros.index_add(0, parents, h), self.weight_hh) + own[:, : 3 * H]).chunk(3, dim=1)
+        f = torch.sigmoid(linear(h, self.weight_fh) + own[:, 3 * H :].index_select(0, parents))  # E x H
+        c = torch.sigmoid(i) * self.dropout(torch.tanh(u)) + zeros.index_add(0, parents, f * c)
+        return torch.sigmoid(o) * torch.tanh(c), c
 
 
 TREE_CELLS: dict[str, type[TreeCell]] = {
@@ -245,6 +224,15 @@ TREE_CELLS: dict[str, type[TreeCell]] = {
     "child-sum": ChildSumCell,
 }
 """Every cell by its name."""
+
+
+FAST: dict[type[TreeCell], Climb] = {
+    RecursiveCell: climb_recursive,
+    TensorCell: climb_recursive,
+    TreeLSTMCell: climb_tree_lstm,
+    ChildSumCell: climb_child_sum,
+}
+"""What is computed in place of `climb`; a class that derives from one of these is computed as it is written."""
 
 
 class TreeNetwork(nn.Module):

@@ -30,7 +30,7 @@ from elman.records.places import Place, RecordError
 from elman.records.reader import Files, TwoPartReader, is_table, one_format
 from elman.records.tables import Column, empty_text, table_format, text_of
 from elman.records.tagged import CONLLU, FEATURE, Block, blocks, conllu_tag
-from elman.records.trees import WRITTEN_AS, Tree, iterate_trees, parse_tree
+from elman.records.trees import Tree, escaped, iterate_trees, parse_tree
 
 Format = Literal["trees", "csv", "tsv", "jsonl", "json", "conllu"]
 UNLABELLED = "_"
@@ -38,6 +38,7 @@ UNLABELLED = "_"
 LIKE_A_TREE = re.compile(r"\(\s*[^\s()]*\s*\(")
 ONE_LEAF = re.compile(r"\((\S+) [^\s()]+\)$")
 BARE = re.compile(r"\((?=[\s(])")  # brackets without labels have nothing, or another bracket, behind them
+NO_WORD = re.compile(r"\d+[-.]\d+")  # a token of several words, or an empty node, in the first column of CoNLL-U
 WORD = re.compile(
     r"\w+(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|\d+(?:[.,]\d+)+|\w+(?:[-.]\w+)*|\.\.\.|--|``|''|[^\w\s]", re.IGNORECASE
 )
@@ -99,7 +100,7 @@ class LabelledTree:
         return max(len(self.parents), 2 * len(self.tokens) - 1)
 
     def binary(self) -> "LabelledTree":
-        """The same with two children at most: of more the first two are joined, then the next (without a label).
+        """The tree with at most two children a node: of more the first two are joined, then the next (without a label).
 
         >>> print(flattened(parse_tree("(3 (2 a) (2 b) (2 c))")).binary())
         (3 (_ (2 a) (2 b)) (2 c))
@@ -152,7 +153,7 @@ class LabelledTree:
         return nodes[-1]
 
     def with_shape(self, parents: Iterable[int], words: Iterable[int]) -> "LabelledTree":
-        """The same text with another tree, which has no labels but the root's own."""
+        """The text of this tree with another tree over it, which has no labels but the root's own."""
         above = tuple(parents)
         labels = (*[None] * (len(above) - 1), self.label)
         return replace(self, parents=above, words=tuple(words), labels=labels)
@@ -161,7 +162,7 @@ class LabelledTree:
         """The tree in brackets with other labels; a word above others stands before them."""
         parts: list[str] = []
         for label, word, below in zip(labels, self.words, self.children(), strict=True):
-            own = [label or UNLABELLED] + ([_escaped(self.tokens[word])] if word >= 0 else [])
+            own = [label or UNLABELLED] + ([escaped(self.tokens[word])] if word >= 0 else [])
             parts.append(f"({' '.join([*own, *(parts[child] for child in below)])})")
         return parts[-1] if parts else self.text
 
@@ -226,7 +227,7 @@ def parse_shape(text: str, where: Place | str = "the tree") -> Tree:
     """
     if BARE.match(text.strip()) and len(BARE.findall(text)) == text.count("("):
         text = re.sub(r"[^\s()]+", rf"({UNLABELLED} \g<0>)", text)
-        text = re.sub(r"\((?=[\s(])", f"({UNLABELLED} ", text)
+        text = BARE.sub(f"({UNLABELLED} ", text)
     return parse_tree(text, where)
 
 
@@ -316,12 +317,10 @@ class TreeReader(TwoPartReader[LabelledTree]):
         return None if labels[-1] is None else replace(tree, labels=labels)
 
     def record(self, parts: Parts, name: Column) -> LabelledTree | None:
-        """A tree of a table: with the label of its own column, or its own labels where there is none."""
+        """A tree of a table, with the label of its own column."""
         where, text = parts.where, parts.first.strip()
         if not text:
             raise empty_text(where)
-        if parts.second is None:
-            return self._with_classes(flattened(parse_tree(text, where), where, labels=self.labels))
         tree = flattened(parse_shape(text, where), where, labels="none")
         label = text_of(where, parts.second, name).strip()
         if not label:
@@ -330,7 +329,9 @@ class TreeReader(TwoPartReader[LabelledTree]):
 
     def _object(self, where: Place, item: Any, columns: Any) -> LabelledTree | None:
         if isinstance(item, str):
-            return self.record(Parts(where, item, None, {}), None)
+            if not item.strip():
+                raise empty_text(where)
+            return self._with_classes(flattened(parse_tree(item.strip(), where), where, labels=self.labels))
         return super()._object(where, item, columns)
 
     def question(self, where: Place, text: str, fields: dict[str, Any]) -> LabelledTree:
@@ -389,7 +390,9 @@ def _dependencies(block: Block, name: str, labels: str, asked: bool) -> Labelled
     for at, row in rows:
         if len(row) != 10:
             raise RecordError(at, f"has {len(row)} columns where 10 belong: mend the line")
-    rows = [(at, row) for at, row in rows if row[0].isdecimal()]  # neither multiword tokens nor empty nodes
+        if not row[1].strip():
+            raise RecordError(at, "has no word in its second column: write one")
+    rows = [(at, row) for at, row in rows if not NO_WORD.fullmatch(row[0])]
     if not rows:
         return None
     where = rows[0][0]
@@ -418,8 +421,12 @@ def _dependencies(block: Block, name: str, labels: str, asked: bool) -> Labelled
 def _heads(rows: list[tuple[Place, list[str]]]) -> list[int]:
     """The head of each word, from 0; -1 for the one root."""
     heads: list[int] = []
-    for at, row in rows:
-        if not row[6].isdecimal() or int(row[6]) > len(rows):
+    for number, (at, row) in enumerate(rows, 1):
+        if row[0] != str(number):
+            raise RecordError(
+                at, f"has the number {row[0]!r} where {number} belongs, by which heads are named: mend it"
+            )
+        if not row[6].isdecimal() or len(row[6]) > 9 or int(row[6]) > len(rows):
             raise RecordError(
                 at, f"has the head {row[6]!r} where a number from 0 to {len(rows)} belongs: mend the line"
             )
@@ -447,8 +454,3 @@ def _post_order(rows: list[tuple[Place, list[str]]], heads: list[int]) -> list[i
         lost = next(word for word in range(len(heads)) if word not in set(order))
         raise RecordError(rows[lost][0], "is part of a cycle of heads, which reaches no root: give it another head")
     return order
-
-
-def _escaped(word: str) -> str:
-    backwards = {sign: name for name, sign in WRITTEN_AS.items()}
-    return backwards.get(word, word.replace("/", "\\/"))

@@ -49,7 +49,7 @@ class Tree:
             if isinstance(node, str):
                 pieces.append(node)
             elif node.word is not None:
-                pieces.append(f" ({node.label} {_written(node.word)})")
+                pieces.append(f" ({node.label} {escaped(node.word)})")
             else:
                 pieces.append(f" ({node.label}")
                 waiting.extend([")", *reversed(node.children)])
@@ -111,8 +111,13 @@ def _node(parts: list[str | Tree], where: Place | str) -> Tree:
     raise UserError(f"{where} has ({shown}){lacking} where a node is a label with one word or with trees: mend it")
 
 
-def _written(word: str) -> str:
-    return {"(": "-LRB-", ")": "-RRB-"}.get(word, word.replace("/", "\\/"))
+def escaped(word: str) -> str:
+    """A word as a bracketed tree writes it, with the escapes of the Penn treebank.
+
+    >>> escaped("("), escaped("and/or")
+    ('-LRB-', 'and\\\\/or')
+    """
+    return next((name for name, sign in WRITTEN_AS.items() if sign == word), word.replace("/", "\\/"))
 
 
 def brackets(tree: Tree) -> str:
@@ -149,7 +154,7 @@ def with_words(line: str, words: Sequence[str]) -> Tree | None:
         if piece == ")" or (piece.startswith("(") and len(piece) > 1):
             pieces.append(piece)
         elif (word := next(left, None)) is not None:
-            pieces.append(f"({piece} {_written(word)})")
+            pieces.append(f"({piece} {escaped(word)})")
         else:
             return None
     if next(left, None) is not None:

@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from elman.baselines.lexicon import BagOfVectors, CharacterNgrams, MostFrequentClass
 from elman.batches.examples import by_length
@@ -126,12 +127,6 @@ class TreeRecipe(Section):
     batch: SizeSection = SizeSection()
     train: TrainSettings = TrainSettings()
     baseline: BaselineSettings = BaselineSettings()
-
-    @model_validator(mode="after")
-    def _vectors_stay(self) -> "TreeRecipe":
-        if self.model.vectors_frozen and self.train.weight_decay:
-            raise ValueError("train.weight_decay would change frozen vectors: leave it out, or model.vectors_frozen")
-        return self
 
 
 # The model
@@ -474,7 +469,8 @@ class TreeTask(Task[LabelledTree, TreeModel]):
         """Loss and accuracy on the held-out trees."""
         trees = run.once("watched", lambda: run.model.prepared(run.data.dev))
         found = _accuracies(trees, run.model.scores(trees), run.model.labels)
-        return {"loss": found["loss"], "accuracy": found["accuracy"], "error": 1 - found["accuracy"]}
+        accuracy = found["nodes"]["accuracy"] if _of_words(run.model, found) else found["accuracy"]
+        return {"loss": found["loss"], "accuracy": accuracy, "error": 1 - accuracy}
 
     def score(
         self, model: TreeModel, records: Sequence[LabelledTree], recipe: TreeRecipe, train: Sequence[LabelledTree]
@@ -483,7 +479,10 @@ class TreeTask(Task[LabelledTree, TreeModel]):
         rows = model.scores(trees)
         found = _accuracies(trees, rows, model.labels)
         guessed = [model.labels[int(row[-1].argmax())] for row in rows]
-        found |= classification.single_scores([_root(r) for r in records], guessed, model.labels)
+        gold, said = [_root(record) for record in records], guessed
+        if _of_words(model, found):
+            gold, said = _at_nodes(trees, rows, model.labels)
+        found |= {**classification.single_scores(gold, said, model.labels), "accuracy": found["accuracy"]}
         right = np.array([guess == record.label for guess, record in zip(guessed, records, strict=True)])
         found["depth"] = _by_depth(records, right)
         negated = np.array([not NEGATIONS.isdisjoint(map(str.lower, record.tokens)) for record in records])
@@ -635,8 +634,8 @@ def _check_labels(
     records: Sequence[LabelledTree], known: Iterable[str], why: str = "which no training tree has"
 ) -> None:
     names = set(known)
-    strange = ((record, label) for record in records for label in record.labels if label not in (*names, None))
-    check_known([LabelledText("", (str(label),), record.where) for record, label in strange], names, why)
+    strange = ((record, label) for record in records for label in record.labels if label and label not in names)
+    check_known([LabelledText("", (label,), record.where) for record, label in strange], names, why)
 
 
 def _accuracies(trees: Sequence[LabelledTree], rows: Sequence[np.ndarray], labels: Sequence[str]) -> dict[str, Any]:
@@ -663,6 +662,24 @@ def _accuracies(trees: Sequence[LabelledTree], rows: Sequence[np.ndarray], label
     return found
 
 
+def _of_words(model: TreeModel, found: Mapping[str, Any]) -> bool:
+    """Whether every word of dependency trees has a label: that of the root alone would tell little, or nothing."""
+    return model.config.dependency and found["nodes"]["nodes"] > found["trees"]
+
+
+def _at_nodes(
+    trees: Sequence[LabelledTree], rows: Sequence[np.ndarray], labels: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """What is right at all nodes with a label, and what was said there."""
+    pairs = [
+        (label, labels[best])
+        for tree, row in zip(trees, rows, strict=True)
+        for label, best in zip(tree.labels, row.argmax(axis=1).tolist(), strict=True)
+        if label is not None
+    ]
+    return [right for right, _ in pairs], [said for _, said in pairs]
+
+
 def _by_depth(records: Sequence[LabelledTree], right: np.ndarray) -> dict[str, Any]:
     depths = np.array([record.depth for record in records])
     step = 1 if depths.max() <= EACH else 5
@@ -681,10 +698,8 @@ def _shape_score(gold: Sequence[LabelledTree], found: Sequence[LabelledTree]) ->
     """F1 of the brackets, or of dependencies the share of words with the right head."""
     if not gold[0].is_dependency:
         return bracket_scores([r.nested() for r in gold], [r.nested() for r in found], labelled=False).f1
-    pairs = [
-        pair for one, other in zip(gold, found, strict=True) for pair in zip(one.heads(), other.heads(), strict=True)
-    ]
-    return float(np.mean([head == guess for head, guess in pairs]))
+    pairs = (zip_longest(one.heads(), other.heads()) for one, other in zip(gold, found, strict=True))
+    return float(np.mean([head == guess for pair in pairs for head, guess in pair]))  # None behind `model.longest`
 
 
 def _means(model: TreeModel, records: Sequence[LabelledTree]) -> np.ndarray:

@@ -10,10 +10,11 @@ from torch.nn.functional import cross_entropy
 
 from elman.bench.trees import PLAIN, PlainTrees, TreeCase, learners_of, random_tree
 from elman.forest import Trees
+from elman.nn.cells import State
 from elman.nn.embedding import Embedding
 from elman.nn.pooling import LastPooling
 from elman.nn.recurrent import Recurrent
-from elman.nn.trees import TREE_CELLS, ChildSumCell, SpanNetwork, TreeLSTMCell, TreeNetwork
+from elman.nn.trees import TREE_CELLS, ChildSumCell, RecursiveCell, SpanNetwork, TreeLSTMCell, TreeNetwork
 from elman.records.treebank import flattened, trees_of
 from elman.runtime.quantise import dequantise, quantise
 from elman.runtime.trees import CompiledTrees
@@ -98,6 +99,62 @@ def test_numpy_says_what_pytorch_says(name: str, embedding: int) -> None:
         rounded = quantise(weights)
         near = CompiledTrees(name, rounded).scores(trees, nodes)
         np.testing.assert_allclose(near, CompiledTrees(name, dequantise(rounded)).scores(trees, nodes), atol=1e-6)
+
+
+def climbed(network: TreeNetwork, trees: Trees, *, by_class: bool) -> list[torch.Tensor]:
+    """The scores, and all gradients twice of one graph: as the class has the equation, or as it is computed faster."""
+    torch.manual_seed(5)
+    with pytest.MonkeyPatch.context() as patch:
+        if by_class:
+            patch.setattr("elman.nn.trees.FAST", {})
+        scores = network(trees, np.arange(len(trees.heights)))
+    weights = [weight for weight in network.parameters() if weight.requires_grad]
+    loss = (scores * torch.linspace(-1, 1, scores.numel()).view_as(scores)).sum()
+    gradients = [torch.autograd.grad(loss, weights, retain_graph=True, materialize_grads=True) for _ in range(2)]
+    return [scores, *gradients[0], *gradients[1]]
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+@pytest.mark.parametrize("name", TREE_CELLS)
+def test_what_is_fast_is_what_the_class_says(name: str, dropout: float) -> None:
+    network = network_of(name).double()
+    network.cell.dropout.p = dropout
+    single = Trees.of([[-1], [-1]], [[3], [4]])
+    for trees in [some_trees(80), single, *([DEPENDENCIES] if name == "child-sum" else [])]:
+        for frozen in ([], [network.embedding], [network.cell]):
+            for module in [network, *frozen]:
+                module.requires_grad_(module is network)
+            for found, right in zip(
+                climbed(network, trees, by_class=False), climbed(network, trees, by_class=True), strict=True
+            ):
+                torch.testing.assert_close(found, right)
+
+
+@pytest.mark.parametrize("name", TREE_CELLS)
+def test_torch_func_differentiates_them(name: str) -> None:
+    network, trees = network_of(name), some_trees()
+    weights = dict(network.named_parameters())
+
+    def loss(weights: dict[str, torch.Tensor]) -> torch.Tensor:
+        return torch.func.functional_call(network, weights, (trees, trees.roots)).sum()
+
+    found = torch.func.grad(loss)(weights)
+    right = torch.autograd.grad(network(trees, trees.roots).sum(), list(weights.values()))
+    for name, gradient in zip(weights, right, strict=True):
+        torch.testing.assert_close(found[name], gradient)
+
+
+def test_a_cell_of_ones_own_is_computed_as_it_is_written() -> None:
+    class Doubled(RecursiveCell):
+        def node(self, below: State, parents: torch.Tensor, count: int, x: torch.Tensor | None) -> State:
+            return (2 * super().node(below, parents, count, x)[0],)
+
+    torch.manual_seed(1)
+    cell, words = Doubled(3, 3), torch.randn(2, 3)
+    plain = RecursiveCell(3, 3)
+    plain.load_state_dict(cell.state_dict())
+    pair = Trees.of([[2, 2, -1]], [[0, 1, -1]]).forest
+    torch.testing.assert_close(cell.states(pair, words)[2], 2 * plain.states(pair, words)[2])
 
 
 def test_a_chain_of_single_children_is_an_lstm() -> None:

@@ -140,9 +140,19 @@ def test_dependency_trees_are_for_the_child_sum(tmp_path: Path) -> None:
         run(tmp_path / "a.conllu", "model.network=child-sum", "model.parser=shift-reduce")
     model = run(tmp_path / "a.conllu", "model.network=child-sum", "train.steps=30", "data.label_column=deprel")
     assert model.config.dependency and "nsubj" in model.labels
+    dev = model.report["dev"]  # the label of the root is always the same, so classes are counted at all words
+    assert dev["classes"]["nsubj"]["support"] > 0
+    assert sum(entry["support"] for entry in dev["classes"].values()) == dev["nodes"]["nodes"] > dev["trees"]
     assert model.predict("Moles dig.").tree.is_dependency
     with pytest.raises(UserError, match="is a tree of brackets, and the model reads such of dependencies"):
         model.predict("(x (x a) (x b))")
+
+
+def test_words_that_a_parser_does_not_read_have_no_right_head(tmp_path: Path) -> None:
+    (tmp_path / "a.conllu").write_text(CONLLU * 12)
+    settings = ("model.network=child-sum", "model.parser=balanced", "train.steps=1", "data.label_column=deprel")
+    whole, cut = (run(tmp_path / "a.conllu", *settings, f"model.longest={longest}") for longest in (1000, 1))
+    assert cut.report["dev"]["parsed"]["f1"] < whole.report["dev"]["parsed"]["f1"]
 
 
 @pytest.mark.parametrize(
@@ -192,3 +202,8 @@ def test_the_view_shows_where_it_turns_and_what_decides(model: TreeModel, tmp_pa
     drawn = json.loads((tmp_path / "tree.json").read_text())["texts"][0]["nodes"]
     assert {"label", "probability", "turns", "drop", "decides", "text", "parent"} <= drawn[0].keys()
     assert "turns" in (tmp_path / "tree.html").read_text()
+
+
+def test_a_tree_that_takes_too_long_to_explain_is_refused(model: TreeModel) -> None:
+    with pytest.raises(UserError, match=r"the tree has 801 nodes, .* at most 600"):
+        labelled_tree(model, " ".join(["film"] * 401))

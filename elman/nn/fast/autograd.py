@@ -58,13 +58,16 @@ def can_defer(tensor: Tensor) -> bool:
     >>> can_defer(torch.zeros(2, requires_grad=True)), can_defer(torch.zeros(2))
     (True, False)
     """
-    return (
-        torch.is_grad_enabled()
-        and tensor.requires_grad
-        and not is_transformed()
-        and not torch.is_autocast_enabled(tensor.device.type)
-        and not _is_traced()
-    )
+    return torch.is_grad_enabled() and tensor.requires_grad and only_autograd(tensor)
+
+
+def only_autograd(tensor: Tensor) -> bool:
+    """Whether nothing but autograd follows or replaces the operations on a tensor.
+
+    >>> only_autograd(torch.zeros(2)), bool(torch.func.vmap(lambda x: x + only_autograd(x))(torch.zeros(1)))
+    (True, False)
+    """
+    return not (is_transformed() or torch.is_autocast_enabled(tensor.device.type) or _is_traced())
 
 
 def is_last_pass(d: Tensor) -> bool:
