@@ -128,6 +128,11 @@ POOLINGS: dict[str, type[Pooling]] = {
 """Every pooling by its name."""
 
 
+def sum_over_steps(packed: PackedSequence) -> Tensor:
+    """The sum of each sequence's rows, in the caller's order (B x H)."""
+    return _sums(packed.data, sequence_of_rows(packed), packed)
+
+
 def _sums(data: Tensor, sequence: Tensor, packed: PackedSequence) -> Tensor:
     """The sum of each sequence's rows, B x H."""
     return data.new_zeros(int(packed.batch_sizes[0]), data.size(1)).index_add(0, sequence, data)

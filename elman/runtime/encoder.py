@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from elman import kernels
 from elman.errors import UserError
+from elman.ragged import NGRAM_SCALE, Ragged
 from elman.runtime.arguments import Threaded, whole_numbers
 from elman.runtime.layers import Layers
 from elman.runtime.quantise import Arrays
@@ -180,6 +181,18 @@ class CompiledCharacters:
         """W x C ids of characters, of which each word has `lengths`, to W x 2H."""
         inside = np.arange(spelled.shape[1]) < lengths[:, None]  # W x C
         return self.encoder(spelled[inside], lengths)
+
+
+def ngram_scores(table: Float, texts: Ragged, order: int) -> Float:
+    """What the n-grams of texts say of their classes (B x C), as `elman.nn.ngrams.NGramScores` has it.
+
+    >>> ngram_scores(np.ones((10, 2), np.float32), Ragged.of([[7], [7, 8, 9]]), 2).round(3)
+    array([[10.   , 10.   ],
+           [22.361, 22.361]], dtype=float32)
+    """
+    rows, shares = texts.ngrams(order, len(table))  # N x order
+    scores = (table[rows] * shares[:, :, None]).sum(axis=1)  # N x C
+    return cast(Float, NGRAM_SCALE * np.add.reduceat(scores, texts.starts))
 
 
 def looked_up(vectors: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:

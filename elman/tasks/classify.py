@@ -24,7 +24,7 @@ from elman.records.labelled import Classes, Format, LabelledReader, LabelledText
 from elman.records.places import Place, source_of
 from elman.runtime import CompiledCharacters, Layers
 from elman.runtime import Encoder as CompiledLayers
-from elman.runtime.encoder import pooled_size
+from elman.runtime.encoder import ngram_scores, pooled_size
 from elman.runtime.quantise import Arrays, dequantise
 from elman.runtime.weights import Shapes
 from elman.runtime.words import KnownWords
@@ -129,6 +129,11 @@ class ModelSettings(VectorsSection, StartSection, EmbeddingSection, TwoWaySectio
     input_dropout: float = Field(0.3, ge=0, lt=1, description="of embedded tokens")
     output_dropout: float = Field(0.5, ge=0, lt=1, description="of the text's vector")
     locked: bool = Field(False, description="input_dropout and dropout have the same mask for all steps of a text")
+    ngrams: int = Field(
+        0, ge=0, le=8, description="longest n-grams of tokens that are scored beside the network; 0 is none"
+    )
+    ngram_buckets: int = Field(65_536, ge=1, le=2**24, description="rows that n-grams share, by their hash")
+    ngram_dropout: float = Field(0.5, ge=0, lt=1, description="share of n-grams that are left out")
 
     @model_validator(mode="after")
     def _merges_two(self) -> "ModelSettings":
@@ -196,6 +201,8 @@ class ClassifyRecipe(Section):
     def _characters_need_words(self) -> "ClassifyRecipe":
         if self.model.characters and self.text.kind != "words":
             raise ValueError('model.characters spells words: it needs text.kind = "words"')
+        if self.model.characters and self.model.ngrams:
+            raise ValueError("model.ngrams does not go with model.characters: leave one out")
         return self
 
     @model_validator(mode="after")
@@ -330,6 +337,7 @@ class TextClassifier(Model[ClassifierConfig, Encoder, "ClassifierNetwork", "Comp
         from elman.nn.classifier import ClassifierNetwork
         from elman.nn.embedding import clear_padding
         from elman.nn.features import CharacterEncoder
+        from elman.nn.ngrams import NGramScores
         from elman.nn.pooling import POOLINGS
 
         settings = config.model
@@ -349,13 +357,16 @@ class TextClassifier(Model[ClassifierConfig, Encoder, "ClassifierNetwork", "Comp
             )
         width = embedding.embedding_dim + (spelling.output_size if spelling else 0)
         body = settings.body(width, bidirectional=settings.bidirectional, locked_dropout=settings.locked)
-        pooling = POOLINGS[settings.pooling](body)
+        pooling, ngrams = POOLINGS[settings.pooling](body), None
+        if settings.ngrams:
+            ngrams = NGramScores(settings.ngram_buckets, len(config.labels), settings.ngrams, settings.ngram_dropout)
         network = ClassifierNetwork(
             embedding,
             spelling,
             body,
             pooling,
             nn.Linear(pooling.output_size, len(config.labels)),
+            ngrams,
             token_dropout=settings.token_dropout,
             input_dropout=settings.input_dropout,
             output_dropout=settings.output_dropout,
@@ -395,6 +406,8 @@ class TextClassifier(Model[ClassifierConfig, Encoder, "ClassifierNetwork", "Comp
             shapes["spelling.embedding.weight"] = (characters.size, self.config.model.character_embedding)
         if self.config.model.pooling == "attention":
             shapes |= {"pooling.W.weight": (width, width), "pooling.W.bias": (width,), "pooling.v.weight": (1, width)}
+        if self.config.model.ngrams:
+            shapes["ngrams.weight"] = (self.config.model.ngram_buckets, classes)
         pooled = pooled_size(self.config.model.pooling, width)
         return shapes | {"output.weight": (classes, pooled), "output.bias": (classes,)}
 
@@ -417,6 +430,8 @@ class CompiledClassifier:
         pooling = model.config.model.pooling
         reads = reads if self.known is None else {}
         self.encoder = CompiledLayers(body, weights, pooling=pooling, output="output", **reads)
+        self.order = model.config.model.ngrams
+        self.ngrams = dequantise(weights)["ngrams.weight"] if self.order else None
 
     def scores(self, encoded: Ragged) -> np.ndarray:
         """The scores of each text (N x C)."""
@@ -428,7 +443,8 @@ class CompiledClassifier:
 
     def _read(self, encoded: Ragged) -> np.ndarray:
         inputs = encoded.data if self.known is None else self.known(encoded.data.tolist())
-        return self.encoder(inputs, encoded.lengths)
+        found = self.encoder(inputs, encoded.lengths)
+        return found if self.ngrams is None else found + ngram_scores(self.ngrams, encoded, self.order)
 
     def _words(self, words: list[str]) -> np.ndarray:
         """Distinct words to the vectors of the word and of its characters, side by side."""
@@ -574,7 +590,9 @@ class Classify(Task[LabelledText, TextClassifier]):
 
     def check_start(self, start: TextClassifier, data: Data[LabelledText]) -> None:
         why = "which the model to start from does not know"
-        check_known([*data.train, *data.dev, *data.test], start.labels, why)
+        records = [*data.train, *data.dev, *data.test]
+        check_known(records, start.labels, why)
+        _check_single(records, start.several)
         data.facts["labels"] = start.labels
 
     def batch(self, run: Training[LabelledText, TextClassifier], rows: np.ndarray) -> "TextBatch":
@@ -793,7 +811,7 @@ def _check_single(records: Sequence[LabelledText], several: bool) -> None:
         if not several and len(record.labels) != 1:
             found = ", ".join(map(repr, record.labels)) or "none"
             raise UserError(
-                f"{record.where} has not one label but {found}: give it one, or say data.several=true for all"
+                f"{record.where} has not one label but {found}: give it one, or train a model with data.several=true"
             )
 
 

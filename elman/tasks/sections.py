@@ -1,11 +1,14 @@
 """Sections that the recipes of several tasks have in common."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from elman.errors import UserError
+from elman.records.images import check_images
+from elman.records.places import source_of
 from elman.runtime.layers import Layers
 from elman.runtime.quantise import Arrays, with_max_norm
 from elman.train.recipe import EPOCHS, BatchSection, Section, TrainSettings
@@ -268,6 +271,13 @@ class FeaturesSection(Section):
                 f"{places} x {channels} of {self.features}: give features of the same make"
             )
         return found
+
+    def check_images(self, records: Sequence[Any]) -> None:
+        """Refuse records whose images are not there; where features are given no image is needed."""
+        from elman.batches.features import is_given
+
+        if records and not is_given(self.features):
+            check_images((record.image for record in records), source_of(records[0].where))
 
 
 class ForcingSection(Section):

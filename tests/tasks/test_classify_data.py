@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import elman
 from elman.errors import UserError
 from elman.records.labelled import LabelledText
 from elman.tasks import TASKS, recipes
@@ -176,6 +177,14 @@ def test_two_labels_where_one_is_asked_for(tmp_path: Path) -> None:
     rows = [{"text": "a", "label": "x"}, {"text": "b", "label": ["x", "y"]}]
     (tmp_path / "d.jsonl").write_text("".join(json.dumps(value) + "\n" for value in rows))
     assert "d.jsonl:2 has not one label but 'x', 'y'" in refused(tmp_path / "d.jsonl", "data.several=false")
+
+
+def test_two_labels_for_a_model_that_gives_one(tmp_path: Path) -> None:
+    one = elman.fit("classify", train=[("a", "x"), ("b", "y")] * 4, settings=["train.steps=1"], verbose=False)
+    one.save(tmp_path / "one")
+    two = [{"text": "a", "labels": ["x", "y"]}, {"text": "b", "labels": ["y"]}] * 4
+    with pytest.raises(UserError, match="has not one label but 'x', 'y': give it one, or train a model with"):
+        elman.fit("classify", train=two, settings={"train.start": str(tmp_path / "one")}, verbose=False)
 
 
 def test_nothing_to_train_on() -> None:
