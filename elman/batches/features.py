@@ -6,6 +6,7 @@ stored = features.stored(paths, say)            # of many: from the cache, what 
 stored.take(rows)                               # those of some images, in float32
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -34,7 +35,7 @@ NO_WEIGHTS = "efficientnet-lite0 needs its weights, a package that is not instal
 Say = Callable[[str], Any]
 
 
-class Stored:
+class StoredFeatures:
     """The features of N images, each P x C; those of some come into memory at a time, in float32."""
 
     def __init__(self, images: Sequence[np.ndarray], scale: float = 1.0) -> None:
@@ -82,13 +83,13 @@ class FeatureSet:
         raw = np.stack(opened) if self.given is not None else self._seen(opened)
         return raw.astype(np.float32) * np.float32(self._scale)
 
-    def stored(self, images: Sequence[Path], say: Say = lambda line: None) -> Stored:
+    def stored(self, images: Sequence[Path], say: Say = lambda line: None) -> StoredFeatures:
         """The features of many images: from the cache, and what is not there computed and kept in it.
 
         Work is kept every 256 images, so that one that is stopped goes on where it was; `say` is told how far it is.
         """
         if self.given is not None:
-            return Stored([self._of_given(image) for image in images])
+            return StoredFeatures([self._of_given(image) for image in images])
         folder = cache_folder() / "features" / f"{self.name}-{self.size}-{VERSION}"
         keys = [content_hash(read_image(image)) for image in images]
         known = _kept(folder, self._type)
@@ -100,7 +101,7 @@ class FeatureSet:
                 last = monotonic()
             self._keep(folder, missing[start : start + SHARD])
         known = known if not missing else _kept(folder, self._type)
-        return Stored([known[key] for key in keys], self._scale)
+        return StoredFeatures([known[key] for key in keys], self._scale)
 
     def _keep(self, folder: Path, images: Sequence[tuple[str, Path]]) -> None:
         """Compute some images into a file of the cache, whole or not at all."""
@@ -130,9 +131,14 @@ class FeatureSet:
         assert self.given is not None
         if isinstance(image, bytes):
             raise UserError(f"{self.name} has features by the names of images: give an image by its path")
-        found = self.given.get(str(image), self.given.get(image.name))
+        names = ("/".join(image.parts[start:]) for start in range(len(image.parts)))  # as much of its path as is said
+        found = next((self.given[name] for name in (str(image), *names) if name in self.given), None)
         if found is None:
             raise UserError(f"{self.name} has no features of {image.name}: {nearest(image.name, self.given)}")
+        with np.errstate(over="ignore"):
+            found = np.asarray(found, np.float32)
+        if not np.isfinite(found).all():
+            raise UserError(f"{self.name} has numbers of {image.name} that are not finite: make them anew")
         return found
 
 
@@ -184,24 +190,34 @@ def find_features(name: str, size: int | None = None) -> FeatureSet:
 
 def _read_given(path: Path) -> dict[str, np.ndarray]:
     """Features of the user's own by the names of images, each P x C."""
+    found: dict[str, np.ndarray]
     try:
         with reading(path):
-            if path.suffix == ".npy":
-                names = path.with_suffix(".txt").read_text(encoding="utf-8").splitlines()
-                table = np.load(path, mmap_mode="r", allow_pickle=False)
-                if len(names) != len(table):
-                    raise UserError(f"{path} has {len(table):,} rows, and {path.stem}.txt {len(names):,} names")
-                found = dict(zip(names, np.asarray(table), strict=True))
-            else:
-                found = load_file(path)
-    except (ValueError, SafetensorError) as error:
+            found = load_file(path) if path.suffix != ".npy" else _rows(path)
+    except (ValueError, TypeError, EOFError, SafetensorError) as error:  # a type that NumPy has not, an empty file
         raise UserError(f"{path} holds no features: {' '.join(str(error).split())[:100]}") from error
+    if strange := sorted({str(array.dtype) for array in found.values() if array.dtype.kind not in "fiu"}):
+        raise UserError(f"{path} should hold numbers, and has {strange[0]}")
     found = {name: array[None] if array.ndim == 1 else array for name, array in found.items()}
     shapes = {array.shape for array in found.values()}
-    if len(shapes) != 1 or len(next(iter(shapes))) != 2:
+    if len(shapes) != 1 or len(next(iter(shapes))) != 2 or 0 in next(iter(shapes)):
         shown = " and ".join(" x ".join(map(str, shape)) for shape in sorted(shapes)[:2]) or "nothing"
         raise UserError(f"{path} should hold as many numbers for each image, C or P x C, and has {shown}")
     return found
+
+
+def _rows(path: Path) -> dict[str, np.ndarray]:
+    """The rows of a .npy file by the names in the .txt file beside it."""
+    table, beside = np.load(path, mmap_mode="r", allow_pickle=False), path.with_suffix(".txt")
+    if not isinstance(table, np.ndarray) or not table.ndim:
+        raise ValueError("it is no array of a row for each image")
+    with reading(beside, f"{path} needs the names of its images, one a line, in {beside.name} beside it"):
+        names = beside.read_text(encoding="utf-8").splitlines()
+    if len(names) != len(table):
+        raise UserError(f"{path} has {len(table):,} rows, and {beside.name} {len(names):,} names")
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise UserError(f"{beside} names {twice[0]} twice: give each image one row")
+    return dict(zip(names, np.asarray(table), strict=True))
 
 
 def _kept(folder: Path, kind: type[np.generic]) -> dict[str, np.ndarray]:

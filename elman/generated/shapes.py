@@ -73,7 +73,7 @@ class Scene:
 
     @classmethod
     def parse(cls, text: str) -> "Scene":
-        """The scene that `str` wrote.
+        """The scene that `str` wrote; a ValueError where a text is none.
 
         >>> Scene.parse("large red circle 0 1; small blue square 2 2").things[1].colour
         'blue'
@@ -168,7 +168,7 @@ def _there_is(scene: Scene, chance: np.random.Generator) -> str:
 
 
 def _how_many(scene: Scene, chance: np.random.Generator) -> str:
-    words = _words(_one(scene, chance), chance, least=0)
+    words = _words(_one(scene, chance), chance)
     number = scene.count(words)
     return f"there {'is' if number == 1 else 'are'} {NUMBERS[number]} {_plural(words, number)}"
 
@@ -195,7 +195,7 @@ def _two(scene: Scene, chance: np.random.Generator) -> tuple[Thing, Thing]:
 
 def _words(thing: Thing, chance: np.random.Generator, least: int = 1) -> tuple[str, ...]:
     """A shape in at least so many of the words that it could be told by; the last is its kind, or `shape`."""
-    told = set(chance.permutation(3)[: chance.integers(max(least, 1), 4)].tolist())
+    told = set(chance.permutation(3)[: chance.integers(least, 4)].tolist())
     size, colour = ((word,) if number in told else () for number, word in enumerate((thing.size, thing.colour)))
     return (*size, *colour, thing.shape if 2 in told else "shape")
 

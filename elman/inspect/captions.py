@@ -16,7 +16,7 @@ from elman.inspect.view import AnyModel, View
 from elman.metrics.captions import cider_d
 from elman.records.captions import CaptionedImage
 from elman.tasks.caption import Captioner, CaptionRecipe, CaptionTask, counted
-from elman.tasks.recipes import find_files
+from elman.tasks.recipes import check_named, find_files
 from elman.train.recipe import Section, parse
 
 
@@ -136,11 +136,15 @@ def _records(model: Captioner, names: Sequence[str]) -> list[CaptionedImage]:
     """The images of captions files, or those that the model's recipe holds out."""
     task, recipe = CaptionTask(), parse(CaptionRecipe, model.recipe, where="the model's config.json")
     paths = [Path(name) for name in names]
-    if not paths:
-        paths = find_files(recipe.data).get("dev", [])
-    if not paths:
-        raise UserError("the model's recipe names no held-out captions: name a captions file")
-    return task.reader(recipe.data).files(paths).read()
+    reader = task.reader(recipe.data)
+    if paths:
+        return reader.files(paths).read()
+    try:
+        check_named(recipe.data)
+    except UserError as error:
+        raise UserError(f"the model's held-out images cannot be found: {error}; name a captions file") from None
+    parts = {split: reader.files(found).read() for split, found in find_files(recipe.data).items() if split != "test"}
+    return task.settle(parts, recipe, lambda line: None).dev
 
 
 def judged(model: Captioner, records: Sequence[CaptionedImage]) -> list[Picture]:

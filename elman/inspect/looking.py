@@ -14,7 +14,7 @@ from elman.batches.features import grid_of
 from elman.draw.panels import Bars, Frame, ImageMap, Note, Panel, Token, Tokens
 from elman.errors import UserError
 from elman.inspect.methods import METHODS, cut_panels
-from elman.inspect.subject import AnswerSubject, cuts_of
+from elman.inspect.subject import AnswerSubject, Cut, cuts_of
 from elman.inspect.view import AnyModel, View
 from elman.records.images import open_image
 from elman.tasks.answer import ImageAnswerer
@@ -27,7 +27,7 @@ SIDE = 336  # pixels of the image that is drawn
 class LookingOptions(Section):
     """What is to be explained, and how."""
 
-    image: str | None = Field(None, description="The image that the question is about.")
+    image: str | None = Field(None, description="The file of the image that the question is about.")
     target: str | None = Field(None, description="An answer; the predicted one if not given.")
     method: Literal["gradient", "integrated", "occlusion"] = Field(
         "occlusion", description="How words are weighed: gradient, integrated or occlusion."
@@ -48,7 +48,9 @@ class Looking:
     """How much each token speaks for it."""
     method: str
     attention: list[list[list[float]]]
-    """The weight of each place, for each glimpse (G x R x C); none where the network does not attend."""
+    """The weight of each place, for each glimpse or phrase (G x R x C); none where the network does not attend."""
+    glimpses: list[str]
+    """What each of them is: its number, and the words of a phrase."""
     places: list[list[float]]
     """What the answer's score loses where a place shows what all places show in the mean (R x C)."""
     spaced: bool
@@ -79,6 +81,7 @@ def looking(model: ImageAnswerer, text: str, options: LookingOptions) -> Looking
     question = subject.ask(cut, output, options.target)
     (found,) = METHODS[options.method].attribute(subject, [cut], [question])
     chances = subject.probabilities(output)[0]
+    attention, glimpses = _attention(subject, cut, keys)
     return Looking(
         options.image,
         list(cut.pieces),
@@ -87,7 +90,8 @@ def looking(model: ImageAnswerer, text: str, options: LookingOptions) -> Looking
         {name: float(chances[place]) for place, name in enumerate(subject.names)},
         [float(value) for value in found.values],
         options.method,
-        _attention(subject, cut.tokens, keys),
+        attention,
+        glimpses,
         _without_each(subject, cut.tokens, keys, question),
         subject.spaced,
         cut.left_out,
@@ -99,19 +103,31 @@ def _grid(values: np.ndarray) -> list[list[float]]:
     return values.reshape(grid_of(len(values))).tolist()
 
 
-def _attention(subject: AnswerSubject, tokens: Any, keys: Any) -> list[list[list[float]]]:
+def _phrase(number: int, cut: Cut, belongs: np.ndarray) -> str:
+    """A phrase by its number and the words that belong to it more than to anything else."""
+    words = [piece for piece, share in zip(cut.pieces, cut.own(belongs), strict=True) if share > 0.5]
+    return f"phrase {number}: {' '.join(words)}" if words else f"phrase {number}"
+
+
+def _attention(subject: AnswerSubject, cut: Cut, keys: Any) -> tuple[list[list[list[float]]], list[str]]:
+    """Where each glimpse looks or each phrase fits, and what to call it."""
     import torch
 
-    from elman.nn.questions import AttentionJoin
+    from elman.nn.questions import AttentionJoin, PhraseJoin
     from elman.ragged import Ragged
 
     network: Any = subject.model.network
-    if not isinstance(network.join, AttentionJoin):
-        return []
+    if not isinstance(network.join, AttentionJoin | PhraseJoin):
+        return [], []
     with torch.inference_mode(), subject.evaluating():
-        query = network.ask(subject.embed(Ragged.of([tokens])))  # 1 x Q
-        weights = network.join.weights(query, keys)[0].numpy()  # G x P
-    return [_grid(glimpse) for glimpse in weights]
+        query, tokens = network.ask(subject.embed(Ragged.of([cut.tokens])))  # 1 x Q
+        weights = network.join.weights(query, keys, tokens)[0].numpy()  # G x P
+        if isinstance(network.join, AttentionJoin):
+            names = [f"glimpse {number}" for number in range(1, len(weights) + 1)]
+        else:
+            belongs = network.join.belongs(tokens)[0].numpy()  # T x G
+            names = [_phrase(number, cut, of) for number, of in enumerate(belongs.T, 1)]
+    return [_grid(glimpse) for glimpse in weights], names
 
 
 def _without_each(subject: AnswerSubject, tokens: Any, keys: Any, question: Any) -> list[list[float]]:
@@ -152,7 +168,7 @@ class LookingView(View[Looking]):
         image = image_data(Path(data.image))
         panels: list[Panel] = [Note("answer", told), *cut_panels(data.cut, len(data.tokens))]
         if data.attention:
-            frames = [Frame(f"glimpse {place}", values) for place, values in enumerate(data.attention, 1)]
+            frames = [Frame(name, values) for name, values in zip(data.glimpses, data.attention, strict=True)]
             note = "The weight of each place: what has none is in the dark."
             panels.append(ImageMap("where it looks", image, [Frame("the image", []), *frames], note=note))
         lost = [Frame(data.target, data.places)]

@@ -1,6 +1,7 @@
 """From what is kept of an image to a memory of places that a decoder or a question attends to."""
 
 from itertools import pairwise
+from math import isqrt
 
 import torch
 from torch import Tensor, nn
@@ -34,6 +35,19 @@ class ProjectedPlaces(ImageEncoder):
         return relu(self.projection(features))  # B x P x M
 
 
+def where(places: int) -> Tensor:
+    """Where places stand in an image, across and down, from -1 to 1 (P x 2): in a square, or else in one row.
+
+    >>> where(4).tolist()
+    [[-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]]
+    """
+    side = isqrt(places)
+    if side * side != places:
+        return torch.stack([torch.linspace(-1, 1, places), torch.zeros(places)], dim=1)
+    line = torch.linspace(-1, 1, side)
+    return torch.stack([line.expand(side, side), line[:, None].expand(side, side)], dim=2).flatten(0, 1)
+
+
 class ConvolutionalEncoder(ImageEncoder):
     """A small convolutional network over pixels, trained with what reads it: each step halves an image's sides.
 
@@ -49,21 +63,18 @@ class ConvolutionalEncoder(ImageEncoder):
     where: Tensor
 
     def __init__(self, pixels: int, output_size: int, *, dropout: float = 0.0) -> None:
-        side = round(pixels**0.5)
-        after = side
-        for _ in range(STEPS):
-            after = (after + 1) // 2
-        super().__init__(after * after, output_size)
+        side = isqrt(pixels)
+        if side * side != pixels:
+            raise ValueError(f"{pixels:,} places are not the pixels of a square image")
+        sides = [-(-side // 2 ** (step + 1)) for step in range(STEPS)]  # halved and rounded up
+        super().__init__(sides[-1] ** 2, output_size)
         self.side, self.dropout = side, dropout
-        line = torch.linspace(-1, 1, side)
-        where = torch.stack(
-            [line.expand(side, side), line[:, None].expand(side, side)]
-        )  # 2 x side x side: across, down
-        self.register_buffer("where", where, persistent=False)
+        self.register_buffer("where", where(pixels).T.reshape(2, side, side), persistent=False)
         widths = [5, *(max(GROUPS, output_size >> (STEPS - 1 - step)) for step in range(STEPS - 1)), output_size]
         self.convolutions = nn.ModuleList(nn.Conv2d(a, b, 3, stride=2, padding=1) for a, b in pairwise(widths))
         self.last = nn.Conv2d(output_size, output_size, 3, padding=1)
-        self.norms = nn.ModuleList(nn.GroupNorm(_groups(width), width) for width in (*widths[1:], output_size))
+        normalised = zip((*widths[1:], output_size), (*sides, sides[-1]), strict=True)
+        self.norms = nn.ModuleList(nn.GroupNorm(_groups(width, side), width) for width, side in normalised)
 
     def forward(self, pixels: Tensor) -> Tensor:
         image = pixels.view(len(pixels), self.side, self.side, 3).permute(0, 3, 1, 2)  # B x 3 x side x side
@@ -75,8 +86,10 @@ class ConvolutionalEncoder(ImageEncoder):
         return dropout(x, self.dropout, self.training)
 
 
-def _groups(width: int) -> int:
-    return next(groups for groups in range(min(GROUPS, width), 0, -1) if width % groups == 0)
+def _groups(width: int, side: int) -> int:
+    """Groups of channels; of two at least at a single place, where one alone leaves nothing to normalise."""
+    most = width if side > 1 else max(1, width // 2)
+    return next(groups for groups in range(min(GROUPS, most), 0, -1) if width % groups == 0)
 
 
 def image_encoder(

@@ -3,27 +3,38 @@
 A `Join` is one equation; what it gives is read beside q by one layer of ReLU, and that by the output layer.
 """
 
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import layer_norm, relu
-from torch.nn.utils.rnn import PackedSequence
+from torch.nn.functional import layer_norm, logsigmoid, relu
+from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from elman.nn.attention import AdditiveAttention
 from elman.nn.classifier import ClassifierNetwork
 from elman.nn.embedding import OneHot
-from elman.nn.images import ImageEncoder
+from elman.nn.images import ImageEncoder, where
 from elman.nn.inputs import Inputs
 from elman.nn.pooling import Pooling
 from elman.nn.recurrent import Recurrent
 
 
+class Tokens(NamedTuple):
+    """What questions are beside their vectors, token by token."""
+
+    words: PackedSequence
+    """The vector x_t of each token (E)."""
+    states: PackedSequence
+    """What the recurrent layers gave for it, h_t (H)."""
+
+
 class Join(nn.Module):
     """From questions (B x Q) and the places of their images (B x P x M) to one vector each (B x `output_size`).
 
+    >>> from torch.nn.utils.rnn import pack_sequence
+    >>> tokens = Tokens(*(pack_sequence([torch.randn(5, 3), torch.randn(2, 3)]) for _ in range(2)))
     >>> join = ProductJoin(4, 6, 8)
-    >>> join(torch.randn(2, 4), join.keys(torch.randn(2, 9, 6))).shape
+    >>> join(torch.randn(2, 4), join.keys(torch.randn(2, 9, 6)), tokens).shape
     torch.Size([2, 8])
     """
 
@@ -35,7 +46,7 @@ class Join(nn.Module):
         """What depends on the image alone, so that it is computed once for all questions about it (N x P x K)."""
         return memory
 
-    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+    def forward(self, query: Tensor, keys: Tensor, tokens: Tokens) -> Tensor:
         raise NotImplementedError
 
 
@@ -56,7 +67,7 @@ class ProductJoin(Join):
     def keys(self, memory: Tensor) -> Tensor:
         return layer_norm(self.U(memory), (self.output_size,))
 
-    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+    def forward(self, query: Tensor, keys: Tensor, tokens: Tokens) -> Tensor:
         x = self.W(query).unsqueeze(1) * keys  # B x P x K
         return cast(Tensor, relu(self.V(x)).sum(1) / keys.shape[1] ** 0.5)
 
@@ -77,7 +88,7 @@ class ConcatenationJoin(Join):
     def keys(self, memory: Tensor) -> Tensor:
         return cast(Tensor, self.U(memory))
 
-    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+    def forward(self, query: Tensor, keys: Tensor, tokens: Tokens) -> Tensor:
         x = relu(keys + self.W(query).unsqueeze(1))  # B x P x K
         return cast(Tensor, relu(self.V(x)).sum(1) / keys.shape[1] ** 0.5)
 
@@ -101,7 +112,7 @@ class AttentionJoin(Join):
         """The places, and behind each what every attention makes of it."""
         return torch.cat([memory, *(attention.keys(memory) for attention in self.attentions)], dim=2)  # type: ignore[operator]
 
-    def weights(self, query: Tensor, keys: Tensor) -> Tensor:
+    def weights(self, query: Tensor, keys: Tensor, tokens: Tokens) -> Tensor:
         """Where each glimpse looks (B x G x P)."""
         size = (keys.shape[2] - self.memory_size) // len(self.attentions)
         own = torch.split(keys[:, :, self.memory_size :], size, dim=2)
@@ -109,15 +120,75 @@ class AttentionJoin(Join):
         found = [a(query.unsqueeze(1), part, nothing) for a, part in zip(self.attentions, own, strict=True)]
         return torch.cat(found, dim=1)
 
-    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        context = self.weights(query, keys) @ keys[:, :, : self.memory_size]  # B x G x M
+    def forward(self, query: Tensor, keys: Tensor, tokens: Tokens) -> Tensor:
+        context = self.weights(query, keys, tokens) @ keys[:, :, : self.memory_size]  # B x G x M
         return relu(self.U(context.flatten(1))) * torch.tanh(self.W(query))
+
+
+class PhraseJoin(Join):
+    """Phrases of the question, one after another, each looked for at every place: it fits where all its words do.
+
+        n_p = norm(U m_p),  f_tp = σ(2 A x_t · n_p / √K + b)           how well word t fits place p
+        [e_t; v_t] = σ(W [x_t; h_t]),  k_t = min(Σ_u≤t e_u, G - 1)     in which phrase it stands: e_t begins the next
+        a_tg = v_t max(0, 1 - |k_t - g|)                               how much it belongs to phrase g, from 0
+        s_gp = σ(o · n_p + d) Π_t f_tp^a_tg                            how well phrase g fits place p
+        c_g = [Σ_p s_gp; Σ_p s_gp [r_p; n_p] / Σ_p s_gp]               how many there are; where and what they are
+        h = C [c_0; ..; c_G-1] ∘ D q
+
+    with x_t the vector of a word, h_t the recurrent state at it, r_p where place p stands, across and down from -4 to
+    4, o a vector that tells things from the ground they stand on, and A, C, D, U, W matrices. A word means the same in
+    every question, and a product is a soft "and": one word that does not fit is enough. A sum of weights that need not
+    be 1 can count (Zhang et al. 2018). C takes what one phrase finds from what another finds, which is more or further
+    left; D q says what was asked for. Words are shared out among phrases as among the modules of Hu et al. (2018);
+    some, as "than", begin one wherever they stand.
+    """
+
+    def __init__(
+        self, query_size: int, memory_size: int, output_size: int, word_size: int, state_size: int, phrases: int = 2
+    ) -> None:
+        super().__init__(query_size, memory_size, output_size)
+        self.phrases = phrases
+        self.A, self.U = nn.Linear(word_size, output_size), nn.Linear(memory_size, output_size)
+        self.b, self.o = nn.Parameter(torch.zeros(1)), nn.Linear(output_size, 1)
+        self.W = nn.Linear(word_size + state_size, 2)
+        nn.init.constant_(self.W.bias[:1], -2.0)  # few words begin a phrase
+        self.C, self.D = nn.Linear(phrases * (output_size + 3), output_size), nn.Linear(query_size, output_size)
+
+    def keys(self, memory: Tensor) -> Tensor:
+        """Where each place stands, and what it shows (N x P x 2+K)."""
+        shown = layer_norm(self.U(memory), (self.output_size,))
+        return torch.cat([4 * where(shown.shape[1]).to(shown).expand(len(shown), -1, -1), shown], dim=2)
+
+    def belongs(self, tokens: Tokens) -> Tensor:
+        """How much each token belongs to each phrase (B x T x G), nothing beyond the end of a question."""
+        gates = torch.sigmoid(self.W(torch.cat([tokens.words.data, tokens.states.data], dim=1)))  # rows x 2
+        begins, sought = pad_packed_sequence(tokens.words._replace(data=gates), batch_first=True)[0].split(1, dim=2)
+        stands = begins.cumsum(1).clamp(max=self.phrases - 1)  # B x T x 1
+        return relu(1 - (stands - torch.arange(self.phrases)).abs()) * sought
+
+    def fits(self, keys: Tensor, tokens: Tokens) -> Tensor:
+        """The logarithm of how well each phrase fits each place (B x G x P)."""
+        words, _ = pad_packed_sequence(tokens.words, batch_first=True)  # B x T x E
+        shown = keys[:, :, 2:]  # B x P x K
+        fits = 2 * self.A(words) @ shown.transpose(1, 2) / self.output_size**0.5 + self.b  # B x T x P
+        things = logsigmoid(self.o(shown)).transpose(1, 2)  # B x 1 x P
+        return things + self.belongs(tokens).transpose(1, 2) @ logsigmoid(fits)
+
+    def weights(self, query: Tensor, keys: Tensor, tokens: Tokens) -> Tensor:
+        """How well each phrase fits each place (B x G x P)."""
+        return self.fits(keys, tokens).exp()
+
+    def forward(self, query: Tensor, keys: Tensor, tokens: Tokens) -> Tensor:
+        fits = self.fits(keys, tokens)
+        found = torch.cat([fits.exp().sum(2, keepdim=True), fits.softmax(2) @ keys], dim=2)  # B x G x 1+2+K
+        return cast(Tensor, self.C(found.flatten(1)) * self.D(query))
 
 
 JOINS: dict[str, type[Join]] = {
     "product": ProductJoin,
     "concatenation": ConcatenationJoin,
     "attention": AttentionJoin,
+    "phrases": PhraseJoin,
 }
 
 
@@ -148,13 +219,14 @@ class QuestionNetwork(ClassifierNetwork):
         """What a join needs of some images (N x P x K), from their features (N x P x C)."""
         return self.join.keys(self.image(features))
 
-    def ask(self, embedded: PackedSequence) -> Tensor:
-        """The vector of each question (B x Q), of mean 0 and variance 1, so that products are of a good size."""
-        query = self.read(embedded)
-        return layer_norm(query, (query.shape[1],))
+    def ask(self, embedded: PackedSequence) -> tuple[Tensor, Tokens]:
+        """The vector of each question (B x Q), of mean 0 and variance 1 for products of a good size, and its tokens."""
+        output, state = self.body(embedded)
+        query = self.output_dropout(self.pooling(output, state))
+        return layer_norm(query, (query.shape[1],)), Tokens(embedded, output)
 
     def answer(self, embedded: PackedSequence, keys: Tensor) -> Tensor:
         """The scores (B x C), from the vectors of the tokens and what `look` gave for the image of each question."""
-        query = self.ask(embedded)
-        joined = torch.cat([self.join(query, keys), query], dim=1)
+        query, tokens = self.ask(embedded)
+        joined = torch.cat([self.join(query, keys, tokens), query], dim=1)
         return cast(Tensor, self.output(self.output_dropout(relu(self.hidden(joined)))))

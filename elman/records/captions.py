@@ -6,17 +6,16 @@ coco          {"images": [{"id", "file_name"}], "annotations": [{"image_id", "ca
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from elman.errors import UserError
-from elman.files import shortened
 from elman.records import tables
 from elman.records.columns import Parts, Roles
-from elman.records.images import check_images, image_path
+from elman.records.images import image_path
 from elman.records.lines import FAIL, BadLines, first_lines, read_lines
 from elman.records.paths import Paths, named
 from elman.records.places import Place, RecordError
@@ -71,25 +70,27 @@ class CaptionReader(TwoPartReader[CaptionedImage]):
         self.images = images
 
     def files(self, paths: Paths) -> Files[CaptionedImage]:
-        """The images of one captions file, of several, or of folders with one each; all of them must be there."""
+        """The images of one captions file, of several, or of folders with one each."""
         places = [captions_file(path) if path.is_dir() else path for path in named(paths)]
         format = self.format or self._guess_format(places)
         if not is_table(format):
-            return Files(places, format, "images", lambda bad: self._whole(self._coco(places), places))
+            return Files(places, format, "images", lambda bad: self._whole(self._coco(places)))
         table = cast(tables.Format, format)
         columns = replace(self.find_columns(places[0], table), keeps=True)
         read = partial(self.read_table, places, table, columns)
-        return Files(places, format, "images", lambda bad: self._whole(read(bad), places), columns.guess)
+        return Files(places, format, "images", lambda bad: self._whole(read(bad)), columns.guess)
 
     def objects(self, data: Iterable[Any], name: str = "train", bad: BadLines = FAIL) -> Iterator[CaptionedImage]:
         """The images of data in memory: (path, caption) or (path, [caption, ...]), mappings, a data frame."""
         items = ((str(item[0]), item[1]) if _is_pair(item) else item for item in data) if _is_plain(data) else data
-        return self._whole(super().objects(items, name, bad), [name])
+        return self._whole(super().objects(items, name, bad))
 
     def record(self, parts: Parts, name: Column) -> CaptionedImage:
         """One row: an image with one caption, or with a list of them."""
         several = parts.second if isinstance(parts.second, (list, tuple)) else [parts.second]
         captions = tuple(text_of(parts.where, one, name).strip() for one in several)
+        if not parts.first.strip():
+            raise RecordError(parts.where, "names no image: write its path, or remove the line")
         return CaptionedImage(
             image_path(parts.first.strip(), parts.where, self.images), captions, parts.where, parts.fields
         )
@@ -97,8 +98,8 @@ class CaptionReader(TwoPartReader[CaptionedImage]):
     def question(self, where: Place, text: str, fields: dict[str, Any]) -> CaptionedImage:
         return CaptionedImage(image_path(text, where, self.images), (), where, fields)
 
-    def _whole(self, rows: Iterable[CaptionedImage], places: Sequence[Path | str]) -> Iterator[CaptionedImage]:
-        """Each image once, with the captions of all its rows; refused where one has none or is not there."""
+    def _whole(self, rows: Iterable[CaptionedImage]) -> Iterator[CaptionedImage]:
+        """Each image once, with the captions of all its rows; refused where one has none."""
         grouped: dict[Path, CaptionedImage] = {}
         for row in rows:
             known = grouped.get(row.image)
@@ -108,22 +109,24 @@ class CaptionReader(TwoPartReader[CaptionedImage]):
         for record in grouped.values():
             if not record.captions:
                 raise RecordError(cast(Place, record.where), f"has no caption for {record.image.name}: write one")
-        check_images(grouped, shortened(places[0]) if isinstance(places[0], Path) else places[0])
         return iter(grouped.values())
 
     def _coco(self, places: Iterable[Path]) -> Iterator[CaptionedImage]:
         for path in places:
             try:
                 whole = json.loads("\n".join(read_lines(path, self.encoding)))
-                names = {image["id"]: str(image["file_name"]) for image in whole["images"]}
-                captions: dict[Any, list[str]] = {number: [] for number in names}
-                for one in whole["annotations"]:
-                    captions[one["image_id"]].append(str(one["caption"]).strip())
-            except (KeyError, TypeError, ValueError, RecursionError) as error:
-                raise UserError(
-                    f"{path} is no file of COCO captions: it should have images with id and file_name, and annotations "
-                    f"with image_id and caption, of these images ({type(error).__name__}: {error})"
-                ) from error
+            except (ValueError, RecursionError) as error:
+                raise UserError(f"{path} is no file of COCO captions: it is no JSON ({error})") from None
+            names: dict[int | str, str] = {}
+            captions: dict[int | str, list[str]] = {}
+            for number, (image, name) in enumerate(_pairs(path, whole, "images", "id", "file_name"), 1):
+                if image in names:
+                    raise UserError(f"{path}: image {number} has the id {image!r} of another: give it one of its own")
+                names[image], captions[image] = name, []
+            for number, (image, caption) in enumerate(_pairs(path, whole, "annotations", "image_id", "caption"), 1):
+                if image not in captions:
+                    raise UserError(f"{path}: annotation {number} is of an image with the id {image!r}: there is none")
+                captions[image].append(caption.strip())
             for number, (image, name) in enumerate(names.items(), 1):
                 where = Place(path, number)
                 yield CaptionedImage(image_path(name, where, self.images), tuple(captions[image]), where)
@@ -139,6 +142,21 @@ class CaptionReader(TwoPartReader[CaptionedImage]):
         if found == "json" and any('"annotations"' in line for line in read_lines(paths[0], self.encoding)):
             return "coco"
         return found
+
+
+def _pairs(path: Path, whole: Any, table: str, number: str, text: str) -> Iterator[tuple[int | str, str]]:
+    """Of each object in a list of COCO's its number and its text."""
+    items = whole.get(table) if isinstance(whole, dict) else None
+    if not isinstance(items, list):
+        raise UserError(f"{path} is no file of COCO captions: it should have lists of images and of annotations")
+    for at, item in enumerate(items, 1):
+        found = (item.get(number), item.get(text)) if isinstance(item, dict) else (None, None)
+        if not isinstance(found[0], (int, str)) or not isinstance(found[1], str):
+            raise UserError(
+                f"{path} is no file of COCO captions: {table[:-1]} {at} should have {number}, a number or a text, and "
+                f"{text}, a text"
+            )
+        yield found[0], found[1]
 
 
 def captions_file(folder: Path) -> Path:

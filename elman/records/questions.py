@@ -91,7 +91,7 @@ class QuestionReader(TwoPartReader[ImageQuestion]):
         return ImageQuestion(self._image(where, fields) or Path(), text, (), None, where, fields)
 
     def _object(self, where: Place, item: Any, columns: Columns | None) -> ImageQuestion | None:
-        if isinstance(item, tuple | list) and not isinstance(item, ImageQuestion) and len(item) == 3:
+        if isinstance(item, tuple | list) and len(item) == 3:
             image, text, answer = item
             if not isinstance(text, str):
                 raise RecordError(where, f"has a {type(text).__name__} as its question: give it as a str")

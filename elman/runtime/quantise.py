@@ -86,7 +86,9 @@ def with_max_norm(
     for name in names:
         rows = dequantise({key: arrays[key] for key in (name, name + SCALE) if key in arrays})[name]  # V x E
         norms = np.linalg.norm(rows, ord=norm_type, axis=1).astype(np.float64)  # the limit may be any number
-        factor = np.where(norms > most, most / (norms + 1e-7), 1).astype(np.float32)  # as PyTorch does
+        factor = np.ones(len(norms), np.float32)
+        long = norms > most
+        factor[long] = most / (norms[long] + 1e-7)  # as PyTorch does
         scaled = name + SCALE if name + SCALE in arrays else name
         found[scaled] = arrays[scaled] * (factor if arrays[scaled].ndim == 1 else factor[:, None])
     return found

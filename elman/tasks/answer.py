@@ -15,14 +15,13 @@ from pydantic import Field
 
 from elman.baselines.images import ImageRegression
 from elman.baselines.lexicon import CharacterNgrams, MostFrequentClass
-from elman.batches.features import FeatureSet, find_features, is_given
+from elman.batches.features import FeatureSet, find_features
 from elman.errors import UserError
 from elman.metrics import classification
 from elman.metrics.metric import Metric
 from elman.ragged import Ragged
 from elman.records.classes import check_classes, check_known
 from elman.records.images import Source as Image
-from elman.records.images import check_images
 from elman.records.places import RecordError, source_of
 from elman.records.questions import ImageQuestion, QuestionReader
 from elman.tasks.classify import Prediction, TextSettings, chances
@@ -84,10 +83,14 @@ class ModelSettings(FeaturesSection, VectorsSection, EmbeddingSection, TwoWaySec
     pooling: Literal["last", "mean", "max", "attention", "last-max-mean"] = Field(
         "last", description="how the steps of a question become one vector"
     )
-    join: Literal["product", "concatenation", "attention"] = Field(
-        "attention", description="how question and image meet: entry by entry, side by side, or by attention to places"
+    join: Literal["product", "concatenation", "attention", "phrases"] = Field(
+        "attention",
+        description="how question and image meet: entry by entry, side by side, by attention to places, or phrase by "
+        "phrase",
     )
-    glimpses: int = Field(2, ge=1, le=16, description="places that model.join = attention looks at, each by itself")
+    glimpses: int = Field(
+        2, ge=1, le=16, description="looks of model.join = attention, or phrases of phrases, each by itself"
+    )
     join_hidden: int = Field(256, ge=2, description="size of what question and image give together")
     edges: bool = Field(True, description="an end token stands before and behind each question")
     longest: int = Field(200, ge=1, description="tokens of a question that are read; what comes after is left out")
@@ -273,8 +276,16 @@ class ImageAnswerer(Model[AnswerConfig, TokenEncoder, "QuestionNetwork", None]):
         pixels = settings.features == "pixels"
         width, dropout = settings.image_hidden, settings.image_dropout
         image = image_encoder(config.places, config.channels, width, pixels=pixels, dropout=dropout)
-        more: dict[str, Any] = {"glimpses": settings.glimpses} if settings.join == "attention" else {}
-        join = JOINS[settings.join](pooling.output_size, image.output_size, settings.join_hidden, **more)
+        more: dict[str, dict[str, int]] = {
+            "attention": {"glimpses": settings.glimpses},
+            "phrases": {
+                "word_size": embedding.embedding_dim,
+                "state_size": body.output_size,
+                "phrases": settings.glimpses,
+            },
+        }
+        sizes = (pooling.output_size, image.output_size, settings.join_hidden)
+        join = JOINS[settings.join](*sizes, **more.get(settings.join, {}))
         dropouts = {name: getattr(settings, name) for name in ("token_dropout", "input_dropout", "output_dropout")}
         network = QuestionNetwork(embedding, body, pooling, image, join, len(config.labels), **dropouts)
         return settings.initialised(network, body)
@@ -329,7 +340,7 @@ class Answer(Task[ImageQuestion, ImageAnswerer]):
         counts = Counter(record.labels[0] for record in train)
         check_classes(counts, len(train), source_of(train[0].where))
         for records in (train, dev, test):
-            self._check(records, counts, recipe.model.features)
+            self._check(records, counts, recipe.model)
         if not dev:
             images = list(dict.fromkeys(record.image for record in train))
             kept = set(hold_out(images, recipe.data.dev_fraction, recipe.train.seed, "images")[0])
@@ -340,15 +351,13 @@ class Answer(Task[ImageQuestion, ImageAnswerer]):
             say(f"{len(both):,} images are both trained on and scored on, such as {next(iter(both))}")
         return Data(train, dev, test, {"labels": sorted(counts)})
 
-    def _check(self, records: Sequence[ImageQuestion], known: Iterable[str], features: str) -> None:
-        if records:
-            check_known(cast(Any, records), set(known), "an answer that no training question has")
-            if not is_given(features):
-                check_images((record.image for record in records), source_of(records[0].where))
+    def _check(self, records: Sequence[ImageQuestion], known: Iterable[str], model: ModelSettings) -> None:
+        check_known(cast(Any, records), set(known), "an answer that no training question has")
+        model.check_images(records)
 
     def read_set(self, model: ImageAnswerer, recipe: AnswerRecipe, source: Source, name: str, say: Say) -> Any:
         records: list[ImageQuestion] = super().read_set(model, recipe, source, name, say)
-        self._check(records, model.labels, model.config.model.features)
+        self._check(records, model.labels, model.config.model)
         return records
 
     # The network
@@ -379,6 +388,10 @@ class Answer(Task[ImageQuestion, ImageAnswerer]):
         why = "which the model to start from does not know"
         check_known(cast(Any, [*data.train, *data.dev, *data.test]), start.labels, why)
         data.facts["labels"] = start.labels
+
+    def go_on_from(self, start: ImageAnswerer, recipe: AnswerRecipe) -> ImageAnswerer:
+        recipe.model.trained_on(start.config.places, start.config.channels)  # features of another shape are refused
+        return super().go_on_from(start, recipe)
 
     def batch(self, run: Run, rows: np.ndarray) -> "QuestionBatch":
         from elman.nn.inputs import Inputs

@@ -19,7 +19,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from elman.baselines.neighbours import NearestVector
-from elman.batches.features import FeatureSet, Stored, find_features
+from elman.batches.features import FeatureSet, StoredFeatures, find_features
 from elman.decode import StepModel
 from elman.errors import UserError
 from elman.generated.shapes import Scene, is_true
@@ -44,7 +44,7 @@ from elman.tasks.sections import (
     SizeSection,
     column,
 )
-from elman.tasks.task import Data, Say, Score, Task, Training
+from elman.tasks.task import Data, Say, Score, Source, Task, Training
 from elman.tasks.vectors import Embedded, VectorsSection
 from elman.tasks.writer import (
     Alternative,
@@ -70,6 +70,7 @@ if TYPE_CHECKING:
 
 IMAGES = 32  # seen and searched at a time
 SHOWN = 5  # captions in the model card
+LONGEST = 1_000_000  # tokens of a caption
 
 
 # The recipe
@@ -83,7 +84,7 @@ class DataSettings(DataSection):
     caption: Name | None = Field(None, description="the same of the caption")
     images: str | None = Field(None, description="the folder of images; beside the captions file if not given")
     punctuation: bool = Field(False, description="captions keep it; else words are counted as published figures do")
-    longest: int = Field(50, ge=1, description="training captions of more tokens are left out")
+    longest: int = Field(50, ge=1, le=LONGEST, description="training captions of more tokens are left out")
 
 
 class TextSettings(TokenizerSettings):
@@ -222,7 +223,7 @@ class CaptionerConfig(WriterConfig):
     channels: int = Field(ge=1)
     """The shape of the features that it was trained on."""
     punctuation: bool
-    longest: int = Field(ge=1)
+    longest: int = Field(ge=1, le=LONGEST)
     """Tokens of the longest caption that it has learned from."""
 
 
@@ -258,6 +259,7 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
 
     task, what = "caption", "caption"
     Config, Recipe = CaptionerConfig, CaptionRecipe
+    exact = ("decoder.to_readout.weight",)  # a small one, without which BLEU falls
     others: "tuple[Captioner, ...]" = ()
 
     named: str | None = None
@@ -269,7 +271,7 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
         return self.config.model.trained_on(self.config.places, self.config.channels, self.named)
 
     def with_features(self, name: str) -> "Captioner":
-        """The same model with features of other images; another set than its own is refused."""
+        """This captioner with features of other images; another set than its own is refused."""
         twin = copy(self)
         twin.named = name
         twin.__dict__.pop("features", None)
@@ -299,7 +301,7 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
             found += self.caption(names[start : start + IMAGES], seen, [search] * len(seen))
         return found[0] if single else found
 
-    def predict_stored(self, records: Sequence[CaptionedImage], seen: Stored | None = None) -> list[Caption]:
+    def predict_stored(self, records: Sequence[CaptionedImage], seen: StoredFeatures | None = None) -> list[Caption]:
         """The captions of many images, what is seen of which is kept in the cache."""
         seen = self.features.stored([record.image for record in records]) if seen is None else seen
         found: list[Caption] = []
@@ -488,7 +490,7 @@ class CaptionOptions(WriteOptions):
 class Examples:
     """Images as they are seen, each with its captions as ids."""
 
-    seen: Stored
+    seen: StoredFeatures
     captions: list[list[Ints]]
 
     def __len__(self) -> int:
@@ -545,6 +547,8 @@ class CaptionTask(Task[CaptionedImage, Captioner]):
 
     def settle(self, parts: dict[str, list[CaptionedImage]], recipe: CaptionRecipe, say: Say) -> Data[CaptionedImage]:
         """Some images held out where none are."""
+        for records in parts.values():
+            recipe.model.check_images(records)
         data = super().settle(parts, recipe, say)
         known = {record.image for record in data.train}
         for split, called in (("dev", "held-out"), ("test", "test")):
@@ -552,6 +556,13 @@ class CaptionTask(Task[CaptionedImage, Captioner]):
             if common := sum(record.image in known for record in records):
                 say(f"{common:,} of the {len(records):,} {called} images stand in the training images too")
         return data
+
+    def read_set(
+        self, model: Captioner, recipe: CaptionRecipe, source: Source, name: str, say: Say
+    ) -> list[CaptionedImage]:
+        records: list[CaptionedImage] = super().read_set(model, recipe, source, name, say)
+        model.settings.check_images(records)
+        return records
 
     def prepare(self, recipe: CaptionRecipe, data: Data[CaptionedImage], say: Say) -> None:
         """What is seen of all images, computed where the cache does not have it."""
@@ -590,6 +601,10 @@ class CaptionTask(Task[CaptionedImage, Captioner]):
 
     def fresh(self, config: CaptionerConfig, vocabulary: Target, recipe: CaptionRecipe) -> Any:
         return Captioner.build(config, vocabulary, recipe.loss.smoothing)
+
+    def go_on_from(self, start: Captioner, recipe: CaptionRecipe) -> Captioner:
+        recipe.model.trained_on(start.config.places, start.config.channels)  # features of another shape are refused
+        return super().go_on_from(start, recipe)
 
     def batch(self, run: Training[CaptionedImage, Captioner], rows: np.ndarray) -> PairBatch:
         return cast(Examples, run.examples).batch(rows, run.model)
@@ -656,9 +671,10 @@ class CaptionTask(Task[CaptionedImage, Captioner]):
         """The captioner, with the models that are to help it."""
         ensemble, features = asked.pop("ensemble", None), asked.pop("features", None)
         Search.of(asked)  # what is wrong with it is told at once
+        models = [model, *(Captioner.load(other) for other in ensemble or ())]
         if features is not None:
-            model = model.with_features(features)
-        return model.ensemble_with(*(Captioner.load(other) for other in ensemble)) if ensemble else model, asked
+            models = [one.with_features(features) for one in models]
+        return models[0].ensemble_with(*models[1:]) if ensemble else models[0], asked
 
     # Words
 
@@ -714,7 +730,15 @@ def written_scores(captions: Sequence[str], records: Sequence[CaptionedImage], m
     """All scores of captions, over words as the model writes them; of scenes of shapes, how many are true."""
     said = [counted(model, caption) for caption in captions]
     scores = caption_scores(said, [[counted(model, caption) for caption in record.captions] for record in records])
-    scenes = [Scene.parse(record.fields["scene"]) for record in records if record.fields.get("scene")]
-    if len(scenes) == len(records):
+    if scenes := _scenes(records):
         scores["true"] = sum(map(is_true, said, scenes)) / len(records)
     return {**scores, "images": len(records)}
+
+
+def _scenes(records: Sequence[CaptionedImage]) -> list[Scene]:
+    """The scenes of shapes that records have in a field of that name; none where one of them has no scene there."""
+    told = [record.fields.get("scene") for record in records]
+    try:
+        return [Scene.parse(str(text)) for text in told] if all(told) else []
+    except ValueError:  # a column that is called so by chance
+        return []

@@ -3,10 +3,13 @@
 import os
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
+from safetensors.torch import save_file
 
 import elman.batches.features as features
 from elman.batches.features import find_features
@@ -77,6 +80,53 @@ def test_features_of_the_users_own(images: list[Path], tmp_path: Path) -> None:
     (tmp_path / "own.txt").write_text("0.png\n")
     with pytest.raises(UserError, match=r"has 2 rows, and own\.txt 1 names"):
         find_features(str(tmp_path / "own.npy"))
+    (tmp_path / "own.txt").write_text("0.png\n0.png\n")
+    with pytest.raises(UserError, match=r"own\.txt names 0\.png twice"):
+        find_features(str(tmp_path / "own.npy"))
+    (tmp_path / "own.txt").unlink()
+    with pytest.raises(UserError, match=r"needs the names of its images, one a line, in own\.txt beside it"):
+        find_features(str(tmp_path / "own.npy"))
+
+
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [
+        (np.float32(3), "holds no features: it is no array of a row for each image"),
+        (np.array([["a", "b"]]), "should hold numbers, and has <U1"),
+        (np.ones((1, 0)), "should hold as many numbers for each image, C or P x C, and has 1 x 0"),
+        (None, "holds no features: No data left in file"),
+    ],
+)
+def test_arrays_that_are_no_features_are_one_sentence(tmp_path: Path, table: Any, sentence: str) -> None:
+    path = tmp_path / "own.npy"
+    path.write_bytes(b"")
+    if table is not None:
+        np.save(path, table)
+    path.with_suffix(".txt").write_text("0.png\n")
+    with pytest.raises(UserError, match=sentence):
+        find_features(str(path))
+
+
+def test_numbers_that_numpy_has_not_are_one_sentence(tmp_path: Path) -> None:
+    save_file({"0.png": torch.ones(3, dtype=torch.bfloat16)}, tmp_path / "own.safetensors")
+    with pytest.raises(UserError, match=r"holds no features: .*bfloat16"):
+        find_features(str(tmp_path / "own.safetensors"))
+
+
+def test_names_of_given_features_may_be_paths_as_the_table_has_them(tmp_path: Path) -> None:
+    np.save(tmp_path / "own.npy", np.arange(3, dtype=np.float32)[:, None])
+    (tmp_path / "own.txt").write_text("a/1.png\nb/1.png\n2.png\n")
+    own = find_features(str(tmp_path / "own.npy"))
+    seen = own.of([tmp_path / "b" / "1.png", tmp_path / "a" / "1.png", tmp_path / "c" / "2.png"])
+    assert seen.ravel().tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize("number", [np.nan, 1e39])
+def test_given_numbers_that_are_not_finite_are_one_sentence(number: float, tmp_path: Path) -> None:
+    np.save(tmp_path / "own.npy", np.array([[1, number]]))
+    (tmp_path / "own.txt").write_text("a")
+    with pytest.raises(UserError, match="has numbers of a that are not finite"):
+        find_features(str(tmp_path / "own.npy")).of([Path("a")])
 
 
 @pytest.mark.parametrize(

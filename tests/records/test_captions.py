@@ -25,6 +25,10 @@ def read(path: Path, **options: object) -> list[tuple[str, tuple[str, ...]]]:
     return [(record.image.name, record.captions) for record in CaptionReader(**options).files(path).read()]  # type: ignore[arg-type]
 
 
+def _coco(note: object) -> str:
+    return json.dumps({"images": [{"id": 1, "file_name": "a.jpg"}], "annotations": [note]})
+
+
 def test_every_format_gives_the_same_images(folder: Path) -> None:
     images = [{"id": 1, "file_name": "a.jpg"}, {"id": 2, "file_name": "b.jpg"}]
     notes = [{"image_id": 1 + (name == "b.jpg"), "caption": caption} for name, caption in ROWS]
@@ -63,23 +67,30 @@ def test_other_columns_are_kept(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        (
-            "x.tsv",
-            "image\tcaption\nc.jpg\tA.\nd.jpg\tB.\na.jpg\tC.\n",
-            "names 2 images that are not there, of 3",
-        ),
         ("x.tsv", "image\tcaption\na.jpg\tA.\nb.jpg\t\n", "x.tsv:3 has no caption for b.jpg: write one"),
         ("x.json", '{"images": [{"id": 1, "file_name": "a.jpg"}], "annotations": []}', "has no caption for a.jpg"),
         ("x.json", '{"images": [{"id": 1}], "annotations": []}', "is no file of COCO captions"),
         ("x.json", '{"annotations": [', "is no file of COCO captions"),
+        ("x.json", '{"images": 5, "annotations": []}', "should have lists of images and of annotations"),
+        ("x.json", _coco({"image_id": 7, "caption": "A."}), "annotation 1 is of an image with the id 7: there is none"),
+        ("x.json", _coco({"image_id": [1], "caption": "A."}), "annotation 1 should have image_id, a number or a"),
+        ("x.json", _coco({"image_id": 1, "caption": None}), "annotation 1 should have .* and caption, a text"),
+        ("x.json", _coco(3), "annotation 1 should have image_id"),
+        (
+            "x.json",
+            '{"images": [{"id": 1, "file_name": "a.jpg"}, {"id": 1, "file_name": "b.jpg"}], "annotations": []}',
+            "image 2 has the id 1 of another",
+        ),
+        ("x.tsv", "image\tcaption\na.jpg\tA.\n\tB.\n", "x.tsv:3 names no image: write its path"),
         ("x.tsv", "image\tcaption\n", "holds no images"),
         ("x.txt", "a.jpg A dog\n", "does not show its captions"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(folder: Path, name: str, text: str, message: str) -> None:
     (folder / name).write_text(text)
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match=message) as error:
         read(folder / name)
+    assert "Error" not in str(error.value)  # no word of Python's
 
 
 def test_a_folder_needs_one_captions_file(folder: Path) -> None:

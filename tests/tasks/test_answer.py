@@ -58,7 +58,7 @@ def test_the_report_has_one_sided_baselines_and_types(folder: Path) -> None:
     assert "accuracy by type" in (folder / "model" / "README.md").read_text()
 
 
-@pytest.mark.parametrize("join", ["product", "concatenation", "attention"])
+@pytest.mark.parametrize("join", ["product", "concatenation", "attention", "phrases"])
 def test_a_network_learns_what_neither_side_tells(join: str, tmp_path: Path) -> None:
     """Whether two signs are the same: one is the colour of the image, one the word."""
     from PIL import Image
@@ -77,9 +77,10 @@ def test_a_network_learns_what_neither_side_tells(join: str, tmp_path: Path) -> 
     assert max(of["dev"]["accuracy"] for of in report["baselines"].values()) <= 0.75
 
 
-def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("join", ["attention", "phrases"])
+def test_a_killed_run_goes_on_to_the_same_bytes(join: str, tmp_path: Path) -> None:
     table = write(tmp_path / "train.tsv", 12)
-    settings = [*SMALL, f'data.train=["{table}"]', "train.checkpoint_seconds=0", "batch.size=4"]
+    settings = [*SMALL, f'data.train=["{table}"]', "train.checkpoint_seconds=0", "batch.size=4", f"model.join={join}"]
     recipe = load_recipe(AnswerRecipe, None, settings)
     assert_resumes_exactly(tmp_path, lambda out: task_trainer("answer", recipe, out))
 
@@ -162,9 +163,15 @@ def test_given_features_need_no_images(tmp_path: Path) -> None:
     save_file({"a.jpg": np.zeros((5, 6), np.float32)}, tmp_path / "other.safetensors")
     with pytest.raises(UserError, match="has 5 x 6 numbers for an image, and the model was trained on 4 x 6"):
         model.features(str(tmp_path / "other.safetensors"))
+    model.save(tmp_path / "model")
+    other = {name: array[:2] for name, array in made.items()}
+    save_file(other, tmp_path / "made.safetensors")
+    with pytest.raises(UserError, match="has 2 x 6 numbers for an image, and the model was trained on 4 x 6"):
+        settings = (f"model.features={tmp_path / 'made.safetensors'}", f"train.start={tmp_path / 'model'}")
+        fit(rows, *settings, dev=rows)
 
 
-@pytest.mark.parametrize("join", ["product", "attention"])
+@pytest.mark.parametrize("join", ["product", "attention", "phrases"])
 def test_what_is_seen_and_read_is_explained(join: str, folder: Path, tmp_path: Path) -> None:
     model = fit(folder / "train.tsv", f"model.join={join}", "model.glimpses=3")
     image = folder / "images" / "dev-0.png"
@@ -175,6 +182,11 @@ def test_what_is_seen_and_read_is_explained(join: str, folder: Path, tmp_path: P
     if join == "attention":
         weights = np.array(data["attention"])
         assert weights.shape == (3, 3, 3) and np.allclose(weights.sum((1, 2)), 1)
+        assert data["glimpses"] == ["glimpse 1", "glimpse 2", "glimpse 3"]
+    if join == "phrases":
+        weights = np.array(data["attention"])
+        assert weights.shape == (3, 3, 3) and (weights > 0).all() and (weights <= 1).all()
+        assert [name.split(":")[0] for name in data["glimpses"]] == ["phrase 1", "phrase 2", "phrase 3"]
     for name in ("page.html", "picture.png"):
         found.save(tmp_path / name)
     assert "data:image/png;base64," in (tmp_path / "page.html").read_text()

@@ -15,7 +15,7 @@ from elman.tasks.export import export
 from elman.tasks.recipes import load_recipe
 from elman.train import loop as loop_module
 from tests.cli.invoke import invoke
-from tests.tasks.caption_runs import images, run, trainer
+from tests.tasks.caption_runs import SMALL, images, run, trainer
 from tests.tasks.resuming import assert_resumes_exactly
 
 pytest.importorskip("PIL")
@@ -113,6 +113,29 @@ def test_resumed_equals_uninterrupted(tmp_path: Path, captions: Path, settings: 
     assert_resumes_exactly(tmp_path, lambda out: trainer(captions, out, *settings), stops=(2, 6))
 
 
+def test_images_that_are_not_there_are_counted_before_a_run(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.tsv").write_text("image\tcaption\nc.png\tA.\nd.png\tB.\n")
+    with pytest.raises(UserError, match=r"x\.tsv names 2 images that are not there, of 2 \(the first is .*c\.png\)"):
+        run(tmp_path / "x.tsv", tmp_path / "run")
+    with pytest.raises(UserError, match=r"x\.tsv names 2 images that are not there"):
+        elman.evaluate(folder, tmp_path / "x.tsv")
+
+
+def test_given_features_need_no_images_and_any_column_may_be_called_scene(tmp_path: Path) -> None:
+    from safetensors.numpy import save_file
+
+    save_file({f"{n}.png": np.full((4, 5), n, np.float32) for n in range(3)}, tmp_path / "own.safetensors")
+    rows = [f"{n}.png\tA dog .\tbeach" for n in range(3)]
+    (tmp_path / "x.tsv").write_text("\n".join(["image\tcaption\tscene", *rows, ""]))
+    features = f"model.features={tmp_path / 'own.safetensors'}"
+    model = run(tmp_path / "x.tsv", tmp_path / "run", features, "train.steps=2", "model.image_size=none")
+    assert "true" not in model.report["dev"]
+    assert elman.evaluate(model, tmp_path / "x.tsv").sets == [str(tmp_path / "x.tsv")]
+    save_file({f"{n}.png": np.full((4, 7), n, np.float32) for n in range(3)}, tmp_path / "own.safetensors")
+    with pytest.raises(UserError, match="has 4 x 7 numbers for an image, and the model was trained on 4 x 5"):
+        run(tmp_path / "x.tsv", tmp_path / "on", features, "model.image_size=none", f"train.start={tmp_path / 'run'}")
+
+
 def test_given_features_are_told_apart_by_their_shape(tmp_path: Path, captions: Path) -> None:
     from safetensors.numpy import save_file
 
@@ -133,6 +156,10 @@ def test_given_features_are_told_apart_by_their_shape(tmp_path: Path, captions: 
     assert str(tmp_path) not in (tmp_path / "exported" / "config.json").read_text()
     exported = elman.load(tmp_path / "exported", "caption").with_features(str(tmp_path / "new.safetensors"))
     assert exported.predict("new.png").n_best
+    (tmp_path / "own.safetensors").unlink()
+    options = ("--features", str(tmp_path / "new.safetensors"), "--ensemble", str(tmp_path / "run"))
+    code, out, error = invoke("predict", str(tmp_path / "run"), "-", *options, stdin="new.png\n")
+    assert code == 0 and out == f"new.png\t{known}\n", error
 
 
 @pytest.mark.parametrize(
@@ -206,3 +233,14 @@ def test_where_it_looked_and_the_gallery(folder: Path, captions: Path, tmp_path:
     assert pictures.best[0].cider >= pictures.worst[0].cider
     gallery.save(tmp_path / "gallery.html")
     assert "best 1: " in (tmp_path / "gallery.html").read_text()
+
+
+def test_the_gallery_shows_images_that_were_held_out_by_chance(captions: Path, tmp_path: Path) -> None:
+    model = elman.fit(
+        "caption", train=captions, out=tmp_path / "run", settings=[*SMALL, "train.steps=2"], verbose=False
+    )
+    (pictures,) = explain(model, [], view="gallery").data
+    assert pictures.images == model.report["dev"]["images"] < 24
+    export(tmp_path / "run", tmp_path / "int8", int8=True)
+    with pytest.raises(UserError, match=r"held-out images cannot be found: .*; name a captions file"):
+        explain(elman.load(tmp_path / "int8"), [], view="gallery")
