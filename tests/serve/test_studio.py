@@ -1,47 +1,28 @@
 """The Studio in a real browser: each view used as a person would, by pointer and by keys alone."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import quote
 
 import pytest
 
 from tests.browser import barriers
-from tests.serve.running import Running
+from tests.serve.running import Running, eventually
+from tests.serve.studio import Studio
 
+COLOURED = """() => [...document.querySelectorAll(".text .block")].filter((block) => {
+  const {top, bottom} = block.getBoundingClientRect();
+  return bottom > 0 && top < innerHeight;
+}).every((block) => block.querySelector("span"))"""
+DROP = """([name, content]) => {
+  const moved = new DataTransfer();
+  moved.items.add(new File([content], name));
+  document.body.dispatchEvent(new DragEvent("drop", {dataTransfer: moved, bubbles: true, cancelable: true}));
+}"""
 VIEWS = ["Write", "Read", "Translate", "Inside", "Train", "Lab"]
-
-
-class Studio:
-    """The page in the browser, all that it said, and all that it asked of others than its own service."""
-
-    def __init__(self, browser: Any, url: str, **context: Any) -> None:
-        self.said: list[str] = []
-        self.outside: list[str] = []
-        self.url = url
-        self.context = browser.new_context(**{"viewport": {"width": 1300, "height": 900}} | context)
-        self.page = self.context.new_page()
-        self.page.set_default_timeout(30_000)
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("request", self._note)
-
-    def _note(self, request: Any) -> None:
-        if not request.url.startswith((self.url, "data:", "blob:")):
-            self.outside.append(request.url)
-
-    def open(self, place: str = "") -> Any:
-        """Go to a place of the page and wait until it is drawn."""
-        self.page.goto(f"{self.url}/{place}")
-        self.page.wait_for_selector("main[id]", timeout=120_000)  # the first time, views are imported
-        return self.page
-
-    def address(self) -> dict[str, str]:
-        """What the address says."""
-        query = urlsplit(urlsplit(self.page.url).fragment).query
-        return {key: values[0] for key, values in parse_qs(query).items()}
 
 
 @pytest.fixture
@@ -75,8 +56,17 @@ def test_every_view_is_a_tab_and_the_back_button_goes_back(studio: Any) -> None:
 @pytest.mark.parametrize("width", [390, 1400])
 def test_nothing_keeps_anyone_from_using_it(studio: Any, scheme: str, width: int) -> None:
     one = studio(color_scheme=scheme, viewport={"width": width, "height": 900})
-    for place in ("#/write?prompt=one+two", "#/read?text=a+fine+film&model=classify", "#/translate?text=ab", "#/train"):
+    places = {
+        "#/write?prompt=one+two": "main textarea",
+        "#/read?text=a+fine+film&model=classify": "main .label",
+        "#/translate?text=ab": "main textarea",
+        "#/inside?model=lm&look=neurons&text=one+two": ".drawn .panel",
+        "#/train": "main table",
+        "#/lab?experiment=bptt": "main button",
+    }
+    for place, awaited in places.items():
         page = one.open(place)
+        page.locator(awaited).first.wait_for()
         page.wait_for_load_state("networkidle")
         assert barriers(page) == [], place
         assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -94,9 +84,45 @@ def test_a_text_is_written_and_another_word_taken(studio: Any) -> None:
     other = choice.inner_text()
     choice.click()
     taken = one.address()["prompt"]
-    assert taken.startswith("one two") and taken.replace("\n", "⏎").endswith(other.strip() or " ")
+    assert taken.startswith("one two") and taken.replace("\n", "⏎").replace(" ", "␣").endswith(other)
+    page.locator(".written bdi", has_text=taken.replace("\n", " ")).wait_for()
     page.go_back()
     assert page.get_by_label("Prompt").input_value() == "one two"
+    page.wait_for_function(
+        "document.querySelector('.written bdi').textContent === 'one two'"
+    )  # and it is written again
+
+
+@pytest.mark.parametrize("view", ["write", "inside"])
+def test_of_a_long_text_only_what_is_seen_is_drawn(studio: Any, service: Running, view: str) -> None:
+    if view == "write":
+        page = studio("#/write?model=lm&prompt=one&length=20000").page
+        page.locator(".written .save").wait_for(timeout=120_000)  # all of it is there
+    else:
+        text = service.post("/v1/completions", model="lm", max_tokens=20_000, seed=1).json()["choices"][0]["text"]
+        page = studio(f"#/inside?model=lm&look=ranks&text={quote(text)}").page
+        page.locator(".drawn .block").first.wait_for(timeout=120_000)
+    whole = page.evaluate("document.querySelector('.text:has(.block)').textContent.length")
+    assert whole >= 20_000  # it can be read, searched and copied all the same
+    for part in (0.0, 0.3, 0.6, 0.9):
+        page.evaluate(f"scrollTo(0, {part} * document.body.scrollHeight)")
+        eventually(lambda: page.evaluate(COLOURED))
+        assert 0 < page.evaluate("document.querySelectorAll('.text .block > span').length") < 6_000
+
+
+def test_keys_go_on_into_what_was_not_drawn(studio: Any) -> None:
+    page = studio("#/write?model=lm&prompt=one&length=4000").page
+    page.locator(".written .save").wait_for()
+    page.locator("[data-place='3']").click()
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    last = page.locator("[data-place]").last
+    last.click()
+    place = int(last.get_attribute("data-place"))
+    assert place > 3000 and page.locator(".alternatives").is_visible()
+    page.keyboard.press("ArrowLeft")
+    eventually(lambda: page.evaluate("document.activeElement.dataset.place") == str(place - 1))
+    page.keyboard.press("Escape")
+    page.locator(".alternatives").wait_for(state="detached")
 
 
 def test_the_same_address_shows_the_same_text_to_a_colleague(studio: Any) -> None:
@@ -156,6 +182,48 @@ def test_tags_stand_on_their_words(studio: Any) -> None:
     assert "Ada" in page.locator(".sides [aria-live]").inner_text()
 
 
+def test_tagged_sentences_have_a_confusion_matrix_of_tags(studio: Any, service: Running) -> None:
+    one = studio("#/read?model=tag&many=1")
+    page = one.page
+    sentences = [["Kurt", "went", "home"], ["Ada", "met", "Kurt"]]
+    tags = [one["tags"] for one in service.post("/v1/tag", model="tag", tokens=sentences).json()["results"]]
+    known = service.http.get("/v1/models/tag", timeout=60).json()["tags"]
+    wrong = next(tag for tag in known if tag != tags[1][2])
+    lines = [f"{token}\t{tag}" for token, tag in zip(sentences[0], tags[0], strict=True)]
+    lines += ["", *(f"{token}\t{tag}" for token, tag in zip(sentences[1], [*tags[1][:2], wrong], strict=True))]
+    page.locator(".batch textarea").fill("\n".join(lines))
+    page.get_by_text("Read them").click()
+    page.get_by_label(f"{wrong} taken for {tags[1][2]}: 1", exact=True).click()
+    assert page.locator(".batch table.cells tbody tr td").first.inner_text() == "Ada met Kurt"
+    assert page.locator(".batch table.cells tbody tr").count() == 1
+    page.go_back()
+    page.locator(".batch table.cells tbody tr").nth(1).wait_for()
+    with page.expect_download() as got:
+        page.locator(".batch .save button", has_text="SVG").click()
+    assert "<rect" in Path(got.value.path()).read_text()
+
+
+def test_a_file_is_dropped_anywhere_and_filtered_by_confidence(studio: Any) -> None:
+    one = studio("#/read?model=classify")
+    page = one.page
+    page.evaluate(DROP, ["some.jsonl", '{"text": "one\\ntwo", "label": "north"}\n{"text": "three"}\n'])
+    rows = page.locator(".batch table.cells tbody tr")
+    rows.nth(1).wait_for()
+    page.get_by_label("at least").fill("1")
+    page.get_by_text("0 of 2").wait_for()
+    assert one.address()["least"] == "1"
+
+
+def test_what_a_changed_word_does_is_in_the_address(studio: Any) -> None:
+    one = studio("#/read?model=tag&text=Kurt+went+home&words=1")
+    page = one.page
+    page.get_by_label("word 1").fill("Ada")
+    page.locator("details.words", has_text="tags").locator("text=/of the other/").wait_for()
+    assert json.loads(one.address()["edits"]) == {"0": "Ada"}
+    page.get_by_text("As it was").click()
+    assert "edits" not in one.address()
+
+
 def test_a_translation_is_aligned_and_searched_anew_from_a_word(studio: Any) -> None:
     one = studio("#/translate?text=abc&beam=3&prefix=ab")
     page = one.page
@@ -171,6 +239,51 @@ def test_a_translation_is_aligned_and_searched_anew_from_a_word(studio: Any) -> 
     with page.expect_download() as got:
         page.locator(".save button", has_text="SVG").first.click()
     assert Path(got.value.path()).read_text().startswith("<svg")
+
+
+def test_a_translation_keeps_to_what_it_must_and_must_not_have(studio: Any) -> None:
+    one = studio("#/translate?text=abc&beam=4&prefix=ab")
+    page = one.page
+    page.locator(".translation", has_text="ab").wait_for()
+    page.locator(".align text[role=button]").first.focus()
+    page.keyboard.press("Enter")
+    page.locator(".alternatives button", has_text="Never").click()
+    assert one.address()["banned"] == "a" and "prefix" not in one.address()
+    page.get_by_label("must have").fill("c")
+    page.locator(".translation", has_text="c").wait_for()
+    page.locator("summary", has_text="The search").click()
+    page.locator(".beam g[role=button]").nth(1).wait_for()
+    assert "a" not in page.locator(".translation").inner_text() + "".join(
+        page.locator(".beam g text").all_text_contents()
+    )
+    page.locator(".beam g[tabindex='0']").focus()
+    page.keyboard.press("ArrowRight")
+    assert "go on from here" in page.evaluate("document.activeElement.getAttribute('aria-label')")
+    page.go_back()
+    page.locator(".translation", has_text="ab").wait_for()
+
+
+def test_units_are_found_by_a_part_of_the_text_and_by_a_feature(studio: Any) -> None:
+    text = "the cat sat\nthe dog sat\nthe cat ran\n" * 12
+    one = studio(f"#/inside?model=lm&look=neurons&text={quote(text)}")
+    page = one.page
+    page.get_by_text("Find units").click()
+    page.get_by_label("part", exact=True).first.fill("cat")
+    page.get_by_label("on from").fill("0.01")
+    page.keyboard.press("Enter")
+    unit = page.locator(".units .words-row button").first
+    unit.wait_for()
+    part, number = unit.inner_text().split()[:2]
+    unit.click()
+    assert (one.address()["o.units"], f"{one.address()['o.layer']}.{one.address()['o.part']}") == (number, part)
+    page.locator(".drawn h3", has_text=f"unit h {number} of layer").first.wait_for()
+    page.get_by_role("combobox", name="that are").select_option("feature")
+    page.get_by_label("feature", exact=True).fill("line-position")
+    page.get_by_text("A linear probe over all states").wait_for()
+    assert page.locator(".units .words-row button.quiet").count() == 10
+    page.get_by_role("combobox", name="that are").select_option("near")
+    page.locator(".units table strong").first.wait_for()
+    assert page.locator(".units table tbody tr").first.inner_text().startswith("1.000")
 
 
 def test_every_view_of_every_model_is_drawn(studio: Any, service: Running) -> None:
@@ -193,6 +306,13 @@ def test_runs_have_curves_and_their_recipes_are_compared(studio: Any) -> None:
     for name in ("classify", "lm"):
         page.get_by_label(f"show {name}", exact=True).check()
     page.locator(".curves canvas").wait_for()
+    with page.expect_download() as got:
+        page.locator(".save button", has_text="SVG").click()
+    saved = Path(got.value.path()).read_text()
+    assert saved.count("<polyline points=") == 2 and "classify" in saved and "NaN" not in saved
+    with page.expect_download() as got:
+        page.locator(".save button", has_text="PNG").click()
+    assert Path(got.value.path()).read_bytes().startswith(b"\x89PNG")
     page.locator("summary", has_text="classify: recipe").click()
     assert page.locator("th[scope=row]", has_text="task").first.is_visible()
 
@@ -216,6 +336,20 @@ def test_a_run_is_started_from_the_page(browser: Any, models: Path, tmp_path: Pa
         page.locator(".controls textarea").fill("train.steps=2\nmodel.hidden=4")
         page.get_by_role("button", name="Train").click()
         page.locator("tr", has_text="first").locator("td", has_text="finished").wait_for(timeout=120_000)
+        page.get_by_label("name of the run").fill("wrong")
+        page.locator(".controls textarea").fill("model.hidden=-4")
+        page.get_by_role("button", name="Train").click()
+        failed = page.locator("tr", has_text="wrong").locator("td", has_text="failed")
+        failed.wait_for(timeout=120_000)
+        assert "hidden" in failed.inner_text()
+        page.get_by_label("name of the run").fill("long")
+        page.locator(".controls textarea").fill("train.steps=100000000\nmodel.hidden=4\ntrain.log_every=1")
+        page.get_by_role("button", name="Train").click()
+        row = page.locator("tr", has_text="long")
+        row.locator("td.number", has_text=re.compile("[1-9]")).wait_for(timeout=120_000)  # it saves itself then
+        for button, state in (("Stop", "stopped"), ("Resume", "running"), ("Stop", "stopped")):
+            row.get_by_role("button", name=button).click(timeout=120_000)
+            row.locator("td", has_text=state).wait_for(timeout=120_000)
         refused = running.post("/v1/runs", task="classify", name="second", train=["../secret.csv"])
         assert refused.status_code == 400 and "there is no file" in refused.json()["error"]["message"]
         again = running.post("/v1/runs", task="classify", name="first", train=["classify.csv"])

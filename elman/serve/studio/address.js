@@ -1,6 +1,6 @@
 // What is seen stands in the address, so that it can be sent to a colleague and the back button works.
 //   #/write?model=shakespeare&prompt=To+be
-import {signal} from "./vendor/signals.js";
+import {batch, signal} from "./vendor/signals.js";
 
 /** @typedef {{view: string} & Record<string, string>} Address */
 
@@ -12,6 +12,9 @@ function read() {
 
 /** What the address says now. */
 export const address = signal(read());
+
+/** How often the back button, or someone who wrote an address, has changed it: views that wait for a button follow then. */
+export const moved = signal(0);
 
 /**
  * Change some of it; an empty value takes a key away. Moving to another view or model makes a step that the back button
@@ -33,4 +36,7 @@ export function go(change, {step = false} = {}) {
   address.value = next;
 }
 
-addEventListener("popstate", () => { address.value = read(); });
+addEventListener("popstate", () => batch(() => {
+  address.value = read();
+  moved.value++;
+}));

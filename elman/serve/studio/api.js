@@ -1,9 +1,10 @@
-// The service, as the views call it: a refusal is an error with one sentence. Where the service has a key, the browser has
+// The service, as the views call it: what is refused is an error with one sentence. Where the service has a key, the browser has
 // asked for it before it showed the page, and sends it along.
 
-export class ServiceError extends Error {
-  /** @param {string} message @param {number} status */
-  constructor(message, status) {
+/** What cannot be done, in a sentence for whoever sits before the page. */
+export class Refused extends Error {
+  /** @param {string} message @param {number} [status] */
+  constructor(message, status = 0) {
     super(message);
     this.status = status;
   }
@@ -24,9 +25,9 @@ async function request(path, {body, method, signal} = {}) {
     });
   } catch (error) {
     if (/** @type {Error} */ (error).name === "AbortError") throw error;
-    throw new ServiceError("the service does not answer: is it still running?", 0);
+    throw new Refused("the service does not answer: is it still running?");
   }
-  if (!answer.ok) throw new ServiceError(await sentence(answer), answer.status);
+  if (!answer.ok) throw new Refused(await sentence(answer), answer.status);
   return answer;
 }
 
@@ -76,7 +77,7 @@ export async function* events(path, body, signal) {
       if (!data) continue;
       if (data === "[DONE]") return;
       const event = JSON.parse(data);
-      if (event.error) throw new ServiceError(event.error.message, 0);
+      if (event.error) throw new Refused(event.error.message);
       yield event;
     }
     if (done) return;

@@ -5,6 +5,13 @@ export interface Model {
   about: string;
   /** Labels of a model that writes by label; those that a classifier tells apart. */
   labels?: string[];
+  /** Those of a tagger. */
+  tags?: string[];
+  /** What a language model's tokens are, and from where it writes. */
+  tokens?: string;
+  direction?: string;
+  /** Whether a translator attends. */
+  attends?: boolean;
   /** The views of `elman explain` that it has. */
   views: View[];
 }
@@ -29,20 +36,14 @@ export interface Studio {
   version: string;
   runs: boolean;
   training: boolean;
+  /** What a request may ask for at most. */
+  limits: {max_bytes: number; max_texts: number; max_characters: number; max_tokens: number; max_beam: number; max_n: number};
   lab: View[];
 }
 
 export interface Alternative {
   text: string;
   logprob: number;
-}
-
-/** A token that was written, with its rank among all tokens and the likeliest ones in its place. */
-export interface Written {
-  text: string;
-  logprob: number;
-  rank: number;
-  alternatives: Alternative[];
 }
 
 declare global {

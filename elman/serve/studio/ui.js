@@ -1,9 +1,9 @@
 // What the views are written with: markup, state, and the few controls that all of them have.
 import {h} from "./vendor/preact.js";
 import htm from "./vendor/htm.js";
-import {useEffect, useRef} from "./vendor/hooks.js";
+import {useEffect, useLayoutEffect, useRef} from "./vendor/hooks.js";
 import {useSignal} from "./vendor/signals.js";
-import {ServiceError} from "./api.js";
+import {Refused} from "./api.js";
 
 export {Fragment, render} from "./vendor/preact.js";
 export {useEffect, useMemo, useRef} from "./vendor/hooks.js";
@@ -63,7 +63,7 @@ export function useRequest() {
       error.value = null;
     } catch (caught) {
       if (own.signal.aborted) return;
-      if (!(caught instanceof ServiceError)) console.error(caught);
+      if (!(caught instanceof Refused)) console.error(caught);
       error.value = /** @type {Error} */ (caught);
     } finally {
       if (current.current === own) busy.value = false;
@@ -77,14 +77,50 @@ export function useRequest() {
 }
 
 /**
- * Do something when what it follows from has not changed for a moment.
+ * Do something when what it follows from has not changed for a moment, which begins with the change and not with the next picture.
  * @param {() => void} what @param {number} milliseconds @param {any[]} when
  */
 export function useSettled(what, milliseconds, when) {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const timer = setTimeout(what, milliseconds);
     return () => clearTimeout(timer);
   }, when);
+}
+
+/**
+ * Files that are dropped anywhere on the page are taken; gives whether one is held over it.
+ * @param {(file: File) => void} take @param {any[]} when what `take` follows from
+ */
+export function useDropped(take, when) {
+  const over = useSignal(false);
+  useEffect(() => {
+    const stop = new AbortController(), listen = {signal: stop.signal};
+    document.addEventListener("dragover", (event) => {
+      event.preventDefault();
+      over.value = true;
+    }, listen);
+    document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) over.value = false; }, listen);
+    document.addEventListener("drop", (event) => {
+      event.preventDefault();
+      over.value = false;
+      const file = event.dataTransfer?.files[0];
+      if (file) take(file);
+    }, listen);
+    return () => stop.abort();
+  }, when);
+  return over;
+}
+
+/**
+ * Arrow keys go from part to part of a row, of which one is in the order of Tab: a number for each key that moves.
+ * @param {KeyboardEvent} event @param {number} place @param {number} count @returns {number | undefined}
+ */
+export function moveBy(event, place, count) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
+  const to = {ArrowRight: place + 1, ArrowDown: place + 1, ArrowLeft: place - 1, ArrowUp: place - 1, Home: 0, End: count - 1}[event.key];
+  if (to === undefined) return undefined;
+  event.preventDefault();
+  return Math.max(0, Math.min(to, count - 1));
 }
 
 /** @param {Blob | string} content @param {string} name @param {string} [type] */

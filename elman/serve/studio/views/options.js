@@ -2,6 +2,7 @@
 import {address, go} from "../address.js";
 import {Choice, Field, html} from "../ui.js";
 
+/** @typedef {import("../types").Model} Model */
 /** @typedef {import("../types").Option} Option */
 /** @typedef {import("../types").View} View */
 
@@ -32,10 +33,13 @@ export function optionValues(view) {
 /** Options that are one of a model's labels. */
 const LABELS = ["target", "against", "label"];
 
-/** Controls for the options of a view; `labels` are those of the model. @param {{view: View, labels?: string[]}} props */
-export const Options = ({view, labels = []}) => Object.entries(view.options.properties ?? {})
-  .filter(([name]) => name !== "label" || labels.length)
-  .map(([name, option]) => html`<${Control} key=${name} name=${name} option=${option} labels=${LABELS.includes(name) ? labels : []} />`);
+/** Controls for the options of a view that mean something to the model. @param {{view: View, model?: Model}} props */
+export function Options({view, model}) {
+  const labels = model?.labels ?? model?.tags ?? [];
+  return Object.entries(view.options.properties ?? {})
+    .filter(([name, {description}]) => (name !== "label" || labels.length) && (model?.task === "tag" || !description?.startsWith("Taggers:")))
+    .map(([name, option]) => html`<${Control} key=${name} name=${name} option=${option} labels=${LABELS.includes(name) ? labels : []} />`);
+}
 
 /** The words that an option may be, where its description lists them. @param {Option} option */
 const listed = ({description}) => /^One of ([\w, -]+)[;.]/.exec(description ?? "")?.[1].split(", ");
@@ -50,6 +54,6 @@ function Control({name, option, labels}) {
   const change = (to) => go({[`o.${name}`]: to === usual ? undefined : to});
   if (choices) return html`<${Choice} name=${shown} value=${value || usual} choices=${usual ? choices : [["", "—"], ...choices]} change=${change} />`;
   if (type === "boolean") return html`<${Field} name=${shown} hint=${option.description}><input type="checkbox" checked=${(value || usual) === "true"} onChange=${(/** @type {any} */ e) => change(String(e.target.checked))} /><//>`;
-  return html`<${Field} name=${shown} hint=${option.description}><input type=${type === "number" || type === "integer" ? "number" : "text"} step=${type === "integer" ? 1 : "any"}
+  return html`<${Field} name=${shown} hint=${option.description}><input title=${option.description} type=${type === "number" || type === "integer" ? "number" : "text"} step=${type === "integer" ? 1 : "any"}
     value=${value} placeholder=${usual} onChange=${(/** @type {any} */ e) => change(e.target.value)} /><//>`;
 }

@@ -1,11 +1,12 @@
 // Train: the runs of a folder, with their curves as they grow, what they write, how their recipes differ, their logs.
 import {address, go} from "../address.js";
 import {ask} from "../api.js";
-import {Choice, download, Field, html, signal, Trouble, useEffect, useRef, useRequest, useSignal} from "../ui.js";
+import {curvesPicture, SaveTexts} from "../draw.js";
+import {Choice, Field, html, signal, Trouble, useEffect, useRef, useRequest, useSignal} from "../ui.js";
 import uPlot from "../vendor/uplot.js";
 
 /** @typedef {import("../types").Studio} Studio */
-/** @typedef {{id: string, task: string, state: string, step: number, dev: Record<string, number | string> | null}} Run */
+/** @typedef {{id: string, task: string | null, state: string, step: number, records: number, updated: number, dev: Record<string, number | string> | null, said?: string}} Run */
 
 const EVERY = 2000;  // milliseconds between two looks at the runs that are seen
 
@@ -39,9 +40,9 @@ export function Train({studio}) {
     ${runs.length === 0 && list.answer.value && html`<p>There are no runs in the folder yet.</p>`}
     ${runs.length > 0 && html`<div class="scroll"><table class="cells runs"><thead><tr><th scope="col">show</th><th scope="col">run</th><th scope="col">task</th><th scope="col">state</th><th scope="col" class="number">updates</th><th scope="col">held out</th>${studio.training && html`<th scope="col"></th>`}</tr></thead>
       <tbody>${runs.map((run) => html`<tr key=${run.id}><td><input type="checkbox" aria-label=${`show ${run.id}`} checked=${chosen.includes(run.id)} onChange=${() => toggle(run.id)} /></td>
-        <th scope="row">${run.id}</th><td>${run.task}</td><td>${run.state}</td><td class="number">${run.step.toLocaleString("en")}</td><td>${scores(run)}</td>
+        <th scope="row">${run.id}</th><td>${run.task}</td><td>${run.state}${run.said && html`<p class="trouble">${run.said}</p>`}</td><td class="number">${run.step.toLocaleString("en")}</td><td>${scores(run)}</td>
         ${studio.training && html`<td><${Steer} run=${run} done=${() => { tick.value++; }} /></td>`}</tr>`)}</tbody></table></div>`}
-    ${chosen.length > 0 && html`<${Curves} names=${chosen} tick=${tick.value} />`}`;
+    ${chosen.length > 0 && html`<${Curves} chosen=${runs.filter(({id, task}) => task && chosen.includes(id))} />`}`;
 }
 
 /** @param {{run: Run, done: () => void}} props */
@@ -53,15 +54,28 @@ function Steer({run, done}) {
     ${run.state === "stopped" && html`<button type="button" class="quiet" disabled=${busy.value} onClick=${() => tell("resume")}>Resume</button>`}<${Trouble} error=${error.value} />`;
 }
 
-/** @param {{names: string[], tick: number}} props */
-function Curves({names, tick}) {
+/** The logs that are known, by run: what is new is asked for, not all of it again. @type {Map<string, any[]>} */
+const logs = new Map();
+
+/** @param {string} name @param {AbortSignal} abort @returns {Promise<any[]>} */
+async function logOf(name, abort) {
+  const known = logs.get(name) ?? [];
+  const {records, next} = await ask(`${path(name)}/log?after=${known.length}`, undefined, abort);
+  const again = known.length > 0 && (next < known.length || records[0]?.step < known.at(-1).step);  // a run that was resumed has gone back
+  if (again) {
+    logs.delete(name);
+    return logOf(name, abort);
+  }
+  logs.set(name, [...known, ...records]);
+  return records.length ? logOf(name, abort) : known;
+}
+
+/** @param {{chosen: Run[]}} props */
+function Curves({chosen}) {
   const {answer, error, run} = useRequest();
   useEffect(() => {
-    run((abort) => Promise.all(names.map(async (name) => {
-      const [about, {records}] = await Promise.all([ask(path(name), undefined, abort), ask(`${path(name)}/log`, undefined, abort)]);
-      return {...about, log: records};
-    })));
-  }, [names.join(), tick]);
+    run((abort) => Promise.all(chosen.map(async ({id}) => ({...await ask(path(id), undefined, abort), log: await logOf(id, abort)}))));
+  }, [JSON.stringify(chosen.map(({id, state, records, updated}) => [id, state, records, updated]))]);
   const runs = /** @type {any[]} */ (answer.value ?? []);
   const figures = [...new Set(runs.flatMap(({log}) => log.filter((/** @type {any} */ r) => r.kind !== "sample").flatMap((/** @type {any} */ record) => Object.entries(record).filter(([key, value]) => typeof value === "number" && key !== "step").map(([key]) => `${record.kind} ${key}`))))];
   const seen = figures.includes(address.value.figure) ? address.value.figure : figures.find((name) => name.startsWith("dev ")) ?? figures[0];
@@ -71,7 +85,21 @@ function Curves({names, tick}) {
     ${runs.map((one) => html`<${Run} key=${one.id} run=${one} others=${runs} />`)}`;
 }
 
-const COLOURS = ["#0b5cad", "#c2410c", "#15803d", "#7e22ce", "#b91c1c", "#0e7490", "#a16207", "#be185d"];
+/** The colours that curves have on pages of `elman explain`, in the light or in the dark. */
+function colours() {
+  const probe = document.createElement("i");
+  document.body.append(probe);
+  const found = Array.from({length: 8}, (_, number) => {
+    probe.className = `n${number}`;
+    return getComputedStyle(probe).getPropertyValue("--name");
+  });
+  probe.remove();
+  return found;
+}
+
+const DARK = matchMedia("(prefers-color-scheme: dark)");
+const dark = signal(DARK.matches);
+DARK.addEventListener("change", () => { dark.value = DARK.matches; });
 
 /** @param {{runs: any[], figure: string}} props */
 function Plot({runs, figure}) {
@@ -84,13 +112,13 @@ function Plot({runs, figure}) {
     const by = new Map(curve.map((/** @type {any} */ r) => [r.step, r[key]]));
     return steps.map((step) => by.get(step));
   })];
-  const shape = `${figure} ${runs.map(({id}) => id).join()}`;
+  const shape = `${figure} ${runs.map(({id}) => id).join()} ${dark.value}`;
   useEffect(() => {
-    const box = /** @type {HTMLElement} */ (place.current), soft = getComputedStyle(document.body).color;
+    const box = /** @type {HTMLElement} */ (place.current), soft = getComputedStyle(document.body).color, own = colours();
     const axis = {stroke: soft, grid: {stroke: "#8884", width: 1}};
     const size = () => ({width: Math.min(box.clientWidth, 1100), height: 340});
     plot.current = new uPlot({...size(), title: figure, scales: {x: {time: false}}, axes: [{...axis, label: "updates"}, axis],
-      series: [{label: "updates"}, ...runs.map(({id}, number) => ({label: id, stroke: COLOURS[number % COLOURS.length], width: 2, spanGaps: true}))]}, data, box);
+      series: [{label: "updates"}, ...runs.map(({id}, number) => ({label: id, stroke: own[number % own.length], width: 2, spanGaps: true}))]}, data, box);
     const resized = () => plot.current?.setSize(size());
     addEventListener("resize", resized);
     return () => {
@@ -99,9 +127,8 @@ function Plot({runs, figure}) {
     };
   }, [shape]);
   useEffect(() => plot.current?.setData(data), [JSON.stringify(data.map((row) => row.length)), steps.at(-1)]);
-  const picture = () => plot.current?.ctx.canvas.toBlob((blob) => download(/** @type {Blob} */ (blob), `${figure}.png`));
-  return html`<div class="curves" ref=${place}></div><p class="save">save as <button type="button" class="quiet" onClick=${picture}>PNG</button>
-    <button type="button" class="quiet" onClick=${() => download(JSON.stringify(Object.fromEntries(runs.map(({id}, number) => [id, curves[number]])), null, 1), `${figure}.json`, "application/json")}>JSON</button></p>`;
+  const numbers = Object.fromEntries(runs.map(({id}, number) => [id, curves[number]]));
+  return html`<div class="curves" ref=${place}></div><${SaveTexts} svg=${() => curvesPicture(/** @type {uPlot} */ (plot.current), figure)} data=${numbers} name=${figure} />`;
 }
 
 /** @param {{run: any, others: any[]}} props */

@@ -1,0 +1,136 @@
+"""Pictures: an image is given by pointer or keys, described or asked about; where the model looked is drawn on it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import elman
+from tests.browser import barriers
+from tests.serve.running import Running
+from tests.serve.studio import Studio
+from tests.tasks import answer_runs, caption_runs
+from tests.train.toy import quiet
+
+DROP = """([name, content]) => {
+  const bytes = Uint8Array.from(atob(content), (one) => one.charCodeAt(0)), moved = new DataTransfer();
+  moved.items.add(new File([bytes], name, {type: "image/png"}));
+  document.body.dispatchEvent(new DragEvent("drop", {dataTransfer: moved, bubbles: true, cancelable: true}));
+}"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pictures")
+    for name in ("c", "a"):
+        (folder / name).mkdir()
+    captions, questions = caption_runs.images(folder / "c", 12), answer_runs.write(folder / "a" / "questions.tsv", 12)
+    asked = {"caption": (captions, [*caption_runs.SMALL, "train.steps=40"]), "answer": (questions, answer_runs.SMALL)}
+    for task, (file, settings) in asked.items():
+        elman.fit(task, train=file, out=folder / task, settings=settings, reporter=quiet())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def service(folder: Path) -> Iterator[Running]:
+    with Running(str(folder / "caption"), str(folder / "answer"), "--max-bytes", "60000") as running:
+        yield running
+        assert running.end() == 0
+
+
+@pytest.fixture
+def studio(browser: Any, service: Running) -> Iterator[Any]:
+    opened: list[Studio] = []
+
+    def open_studio(place: str = "", **context: Any) -> Studio:
+        opened.append(Studio(browser, service.url, **context))
+        opened[-1].open(place)
+        return opened[-1]
+
+    yield open_studio
+    for one in opened:
+        assert one.said == [] and one.outside == []
+        one.context.close()
+
+
+def shades(page: Any) -> list[str]:
+    """How dark each place of the image is drawn."""
+    found: list[str] = page.eval_on_selector_all(
+        ".looking rect", "all => all.map(one => one.getAttribute('fill-opacity'))"
+    )
+    return found
+
+
+def test_an_image_is_dropped_described_and_looked_at_word_by_word(studio: Any, folder: Path) -> None:
+    from base64 import b64encode
+
+    image = folder / "c" / "0.png"
+    found = elman.load(folder / "caption").predict(image, alignments=True)
+    one = studio("#/pictures?model=caption")
+    page = one.page
+    page.evaluate(DROP, ["0.png", b64encode(image.read_bytes()).decode()])
+    page.locator("p.caption", has_text=found.text).wait_for()
+    words = page.locator(".looking .words-row button")
+    assert words.all_inner_texts() == ["the image", *found.tokens]
+    assert shades(page) == []
+    words.nth(2).hover()  # one looks by pointing
+    page.locator(".looking rect").first.wait_for()
+    weights = found.weights[1]
+    dark = [float(value) for value in shades(page)]
+    assert len(dark) == len(weights) and dark.index(min(dark)) == int(weights.argmax())
+    assert f"“{found.tokens[1]}”: most at" in page.locator("figcaption").inner_text()
+    page.mouse.move(0, 0)
+    words.nth(2).click()  # and keeps it in the address
+    assert one.address()["word"] == "2" and len(shades(page)) == len(weights)
+    with page.expect_download() as got:
+        page.locator(".looking .save button", has_text="SVG").click()
+    saved = Path(got.value.path()).read_text()
+    assert saved.startswith("<svg") and "data:image/png;base64," in saved and "<rect" in saved
+    with page.expect_download() as got:
+        page.locator(".looking .save button", has_text="JSON").click()
+    assert json.loads(Path(got.value.path()).read_text())["tokens"] == found.tokens
+    page.get_by_text("All of it side by side").click()
+    page.locator(".drawn .looks figure").nth(len(found.tokens)).wait_for()
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1300), ("dark", 390)])
+def test_an_image_is_asked_about_by_keys_alone(studio: Any, folder: Path, scheme: str, width: int) -> None:
+    one = studio("#/pictures?model=answer", color_scheme=scheme, viewport={"width": width, "height": 900})
+    page = one.page
+    page.on("filechooser", lambda chooser: chooser.set_files(folder / "a" / "images" / "train-0.png"))
+    page.locator("input[type=file]").wait_for()
+    page.keyboard.press("/")  # the first field chooses the file
+    page.keyboard.press("Enter")
+    page.locator(".looking svg").wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.type("is there a circle ?")
+    page.locator("main .label").wait_for()
+    words = page.locator(".looking .words-row button")
+    words.nth(1).wait_for()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.innerText") == "the image"
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("document.activeElement.innerText") == words.nth(1).inner_text()
+    assert len(shades(page)) > 4 and one.address()["word"] == "1"
+    page.keyboard.press("End")
+    assert "what decides for" in page.evaluate("document.activeElement.innerText")
+    assert barriers(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_large_image_is_made_to_fit_and_what_is_no_image_is_told(studio: Any, tmp_path: Path) -> None:
+    import numpy as np
+    from PIL import Image
+
+    page = studio("#/pictures?model=caption").page
+    noise = np.random.default_rng(0).integers(0, 255, (700, 500, 3), np.uint8)
+    Image.fromarray(noise).save(tmp_path / "large.png")
+    page.locator("input[type=file]").set_input_files(tmp_path / "large.png")
+    page.locator("p.caption").wait_for()
+    assert page.get_by_text("made smaller").is_visible()
+    (tmp_path / "no.png").write_text("no image")
+    page.locator("input[type=file]").set_input_files(tmp_path / "no.png")
+    page.get_by_role("alert").wait_for()
+    assert "no image that the browser can show" in page.get_by_role("alert").inner_text()
