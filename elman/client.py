@@ -2,6 +2,7 @@
 
 client = elman.client.Client("http://127.0.0.1:8000")
 client.model("tagger").predict("Ask Ada Lovelace.")           # a Tagging, as elman.load(folder).predict gives it
+client.model("eyes").predict("photo.jpg", "is it raining ?")  # an image is sent, never its name
 client.model("poet").generate("ROMEO:", length=100)
 for row, piece in client.model("poet").stream("ROMEO:"): ...
 
@@ -10,15 +11,18 @@ async with elman.client.AsyncClient("http://127.0.0.1:8000") as client:
     await model.predict(["one text", "another"])
 """
 
+import base64
 import json
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import asdict
+from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from elman.errors import RunError, UserError
+from elman.files import reading
 from elman.sampling import Sampling
 
 try:
@@ -26,6 +30,10 @@ try:
 except ImportError:  # told when a client is made
     httpx = None  # type: ignore[assignment]
 
+IMAGES = ("caption", "answer")
+"""Tasks whose models are given images."""
+ONE_IMAGE = (str, Path, bytes)
+"""A path, or the content of a file."""
 SECONDS = 120.0
 """How long an answer is waited for."""
 
@@ -41,13 +49,16 @@ class Call(NamedTuple):
 # From what a local model is asked to requests
 
 
-def prediction(name: str, task: str, given: Any, options: Mapping[str, Any]) -> Call:
+def prediction(name: str, task: str, given: Any, question: str | None, options: Mapping[str, Any]) -> Call:
     """The request for what `predict` of a local model is called with.
 
-    >>> prediction("mine", "classify", "a fine film", {})
+    >>> prediction("mine", "classify", "a fine film", None, {})
     Call(path='/v1/classify', body={'model': 'mine', 'input': 'a fine film'}, single=True)
     """
     body: dict[str, Any] = {"model": name}
+    if (images := _images(task, given, question)) is not None:
+        single = isinstance(given, ONE_IMAGE)
+        return Call("/v1/predict", body | {"records": images, "options": dict(options)}, single)
     if task == "tag" and (tokens := options.get("tokens")) is not None:
         sentences = [one if isinstance(one, str) else list(one) for one in tokens]
         return Call("/v1/tag", body | {"tokens": sentences}, bool(sentences) and isinstance(sentences[0], str))
@@ -59,6 +70,39 @@ def prediction(name: str, task: str, given: Any, options: Mapping[str, Any]) -> 
     if task in paths:
         return Call(paths[task], body | {"input": texts} | dict(options), single)
     return Call("/v1/predict", body | {"records": [texts] if single else texts, "options": dict(options)}, single)
+
+
+def explanation(
+    name: str, task: str, given: Any, question: str | None, view: str | None, options: Mapping[str, Any]
+) -> Call:
+    """The request for what a view computes of texts or images."""
+    body = {"model": name, "view": view, "options": dict(options)}
+    images = _images(task, given, question)
+    return Call("/v1/explain", body | ({"input": given} if images is None else {"records": images}))
+
+
+def _images(task: str, given: Any, question: str | None) -> list[dict[str, str]] | None:
+    """Records of an image or several, the content of each and what is asked about it; None where a task is of texts.
+
+    >>> _images("answer", b"a", "is it red ?")
+    [{'image': 'YQ==', 'question': 'is it red ?'}]
+    """
+    if question is not None and task != "answer":
+        raise UserError(f"a model for the task '{task}' is asked no question: leave it out")
+    if task not in IMAGES:
+        return None
+    asked = {} if question is None else {"question": question}
+    images = [given] if isinstance(given, ONE_IMAGE) or not isinstance(given, Iterable) else given
+    return [{"image": base64.b64encode(_content(one)).decode(), **asked} for one in images]
+
+
+def _content(image: Any) -> bytes:
+    if isinstance(image, bytes):
+        return image
+    if not isinstance(image, (str, Path)):
+        raise UserError(f"a {type(image).__name__} is no image: give the path of one, or its content")
+    with reading(Path(image)):
+        return Path(image).read_bytes()
 
 
 def _texts(given: Any) -> list[Any]:
@@ -106,6 +150,12 @@ def _read(task: str, one: dict[str, Any]) -> Any:
         from elman.tasks.next_tokens import NextToken
 
         return [NextToken(each["token"], each["probability"]) for each in one["next"]]
+    if task == "caption":
+        return _caption(one)
+    if task == "answer":
+        from elman.tasks.classify import Prediction
+
+        return Prediction((one["answer"],), one["probabilities"])
     if task == "series":
         from elman.runtime.forecaster import Forecast
 
@@ -141,6 +191,18 @@ def _translation(one: dict[str, Any]) -> Any:
         size = (len(one["target_tokens"]), len(one["source_tokens"]))
         weights = np.array(one["weights"], np.float32).reshape(size)
     return Translation(one["text"], n_best, one["source_tokens"], one["target_tokens"], weights, one.get("parts", 1))
+
+
+def _caption(one: dict[str, Any]) -> Any:
+    from elman.tasks.caption import Caption
+    from elman.tasks.writer import Alternative
+
+    n_best = [
+        Alternative(each["caption"], each["score"], each["log_prob"], [], each.get("finished", True))
+        for each in (one, *one.get("n_best", [])[1:])
+    ]
+    weights = np.array(one["attention"], np.float32) if "attention" in one else None
+    return Caption("the image", n_best, one.get("tokens", []), weights)
 
 
 def scores(answer: Mapping[str, Any]) -> Any:
@@ -246,9 +308,9 @@ class RemoteModel:
         self.client, self.card = client, card
         self.name, self.task = str(card["id"]), str(card["task"])
 
-    def predict(self, given: Any = None, **options: Any) -> Any:
-        """The prediction for a text, or a list of them for several, as the local model's `predict` gives them."""
-        call = prediction(self.name, self.task, given, options)
+    def predict(self, given: Any = None, question: str | None = None, **options: Any) -> Any:
+        """The prediction for a text or an image, or a list for several, as the local model's `predict` gives them."""
+        call = prediction(self.name, self.task, given, question, options)
         return predictions(self.task, call, self.client.ask(call.path, call.body))
 
     def generate(self, prompt: str = "", **options: Any) -> list[str]:
@@ -265,10 +327,10 @@ class RemoteModel:
         """As `LanguageModel.score`."""
         return scores(self.client.ask("/v1/score", {"model": self.name, "input": text, "label": label}))
 
-    def explain(self, texts: Any, view: str | None = None, **options: Any) -> Any:
-        """What a view computes, as its JSON."""
-        body = {"model": self.name, "view": view, "input": texts, "options": options}
-        return self.client.ask("/v1/explain", body)
+    def explain(self, given: Any, view: str | None = None, question: str | None = None, **options: Any) -> Any:
+        """What a view computes of texts or images, as its JSON."""
+        call = explanation(self.name, self.task, given, question, view, options)
+        return self.client.ask(call.path, call.body)
 
     def __repr__(self) -> str:
         return f"RemoteModel({self.name!r} at {self.client.url}: {self.card.get('about')})"
@@ -328,9 +390,9 @@ class AsyncRemoteModel:
         self.client, self.card = client, card
         self.name, self.task = str(card["id"]), str(card["task"])
 
-    async def predict(self, given: Any = None, **options: Any) -> Any:
-        """The prediction for a text, or a list of them for several, as the local model's `predict` gives them."""
-        call = prediction(self.name, self.task, given, options)
+    async def predict(self, given: Any = None, question: str | None = None, **options: Any) -> Any:
+        """The prediction for a text or an image, or a list for several, as the local model's `predict` gives them."""
+        call = prediction(self.name, self.task, given, question, options)
         return predictions(self.task, call, await self.client.ask(call.path, call.body))
 
     async def generate(self, prompt: str = "", **options: Any) -> list[str]:
@@ -348,7 +410,7 @@ class AsyncRemoteModel:
         """As `LanguageModel.score`."""
         return scores(await self.client.ask("/v1/score", {"model": self.name, "input": text, "label": label}))
 
-    async def explain(self, texts: Any, view: str | None = None, **options: Any) -> Any:
-        """What a view computes, as its JSON."""
-        body = {"model": self.name, "view": view, "input": texts, "options": options}
-        return await self.client.ask("/v1/explain", body)
+    async def explain(self, given: Any, view: str | None = None, question: str | None = None, **options: Any) -> Any:
+        """What a view computes of texts or images, as its JSON."""
+        call = explanation(self.name, self.task, given, question, view, options)
+        return await self.client.ask(call.path, call.body)

@@ -31,7 +31,7 @@ class Texts(BaseModel):
     max_length: int = 15
 
 
-class Prompt(BaseModel):
+class NaivePrompt(BaseModel):
     """A text to go on with."""
 
     prompt: str
@@ -59,7 +59,7 @@ def naive_app(folder: Path) -> FastAPI:
         return {"translation": translator.sides.write(greedy(course, source, translator.start, body.max_length))}
 
     @app.post("/v1/completions")
-    def completion(body: Prompt) -> StreamingResponse:
+    def completion(body: NaivePrompt) -> StreamingResponse:
         def events() -> Iterator[str]:
             _, state = loop.start(1)
             for id in language.read_ids(body.prompt):

@@ -1,8 +1,9 @@
 """The service under load on this machine, against FastAPI with PyTorch models in a pool of threads.
 
 Both have the same models, are started in the same run, and are asked by the same clients: 1, 16 and 64 of them that
-each wait for their answers. Then requests come at random at half the rate that was reached, and from ten times as many
-clients as are answered at their best.
+each wait for their answers. Then requests come at random: at half the rate that was reached, and at ten times the rate
+that Elman can answer, of a kind that is so much work for the models that this is a rate at which clients can send. And
+there are ten times as many clients as are answered at their best, which come again when they are told to.
 """
 
 import asyncio
@@ -13,9 +14,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,16 +25,21 @@ from typing import Any
 import torch
 
 from elman.bench import machine, prediction
-from elman.bench.load import Outcome, Target, body, closed, measured, paced
+from elman.bench.load import Endpoint, Tally, body, closed, measured, paced, quantile
 from elman.bench.machine import Follow
 from elman.errors import RunError
+from elman.serve.limits import Limits
 
 NAIVE, ELMAN = "FastAPI + PyTorch", "elman serve"
 CLIENTS = (1, 16, 64)
 TIMES = 10
 """How much more than is answered at its best comes in, in the end."""
+LONE = 20
+"""Requests a second that never meet."""
 WORDS, LENGTH, TOKENS = 5000, 15, 200
 """Words of the translator, tokens of a translation, tokens of a stream."""
+LONG, MANY = 40, 64
+"""Of requests that are much work: tokens of a sentence and of its translation; sentences that are tagged."""
 
 
 @dataclass(frozen=True)
@@ -76,18 +83,41 @@ class ServingRow:
 
 
 @dataclass(frozen=True)
-class Burst:
-    """Elman's service at half of what it can do, at ten times that, and after it."""
+class Half:
+    """Elman's service at half of the rate that 64 clients reach."""
 
     work: str
     lone: float
-    """The median seconds of a lone request."""
-    half_p99: float
+    """The median seconds of a request that comes alone, from when it was due."""
+    per_second: float
+    """Requests that came in a second, at random."""
+    p99: float
+    """Seconds from when a request was due."""
+    late: float
+    """Seconds after which 99 of 100 requests were sent: what the clients themselves were behind."""
+
+    @property
+    def bound(self) -> float:
+        """Seconds that it should take at most: twice those of a lone request, and the wait for others."""
+        return 2 * self.lone + Limits().batch_wait / 1e3
+
+
+@dataclass(frozen=True)
+class Overload:
+    """Elman's service at ten times what it can do, and after it."""
+
+    work: str
+    clients: str
+    """How the requests came."""
+    per_second: float
+    """Requests that were answered or refused in a second."""
     answered: int
     refused: int
     failed: int
     answered_p99: float
     refused_p99: float
+    late: float
+    """Seconds after which 99 of 100 requests were sent; not a number where clients wait for their answers."""
     before: float
     """Requests answered a second before, by 16 clients."""
     after: float
@@ -101,7 +131,8 @@ class ServingReport:
 
     facts: dict[str, Any]
     rows: list[ServingRow]
-    bursts: list[Burst]
+    halves: list[Half]
+    overloads: list[Overload]
 
     def record(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
@@ -111,7 +142,8 @@ class ServingReport:
             | {"ratio": row.ratio, "saving": row.saving}
             for row in self.rows
         ]
-        return {"machine": self.facts, "rows": rows, "bursts": [asdict(burst) for burst in self.bursts]}
+        loads = {"half": [asdict(one) for one in self.halves], "overload": [asdict(one) for one in self.overloads]}
+        return {"machine": self.facts, "rows": rows, **loads}
 
 
 def run(
@@ -126,8 +158,10 @@ def run(
         write_models(Path(folder))
         with serving(Path(folder)) as servers:
             rows = machine.all_rows(cases, lambda case: measure(case, servers, budget), follow)
-            bursts = [] if quick else [burst(work, servers[ELMAN], budget) for work in works[:2]]
-    return ServingReport(machine.facts(), rows, bursts)
+            ours, less = servers[ELMAN], () if quick else works[:2]
+            halves = [half(work, ours, budget) for work in less]
+            overloads = [too_much(work, ours, budget) for work in less] + [flood(work, ours, budget) for work in less]
+    return ServingReport(machine.facts(), rows, halves, overloads)
 
 
 @dataclass(frozen=True)
@@ -163,27 +197,49 @@ def measure(case: ServingCase, servers: dict[str, Server], seconds: float) -> Se
     return ServingRow(case, speeds)
 
 
-def burst(work: str, server: Server, seconds: float) -> Burst:
-    """Half of what the service can do, then ten times that, then what it did before."""
-    target, pid = target_of(work, ELMAN, server.port), server.pid
-    lone, best = (measured(lambda n=n: closed(target, n, seconds / 2)) for n in (1, 64))  # type: ignore[misc]
-    half = measured(lambda: paced(target, best.per_second / 2, seconds))
-    before, size = measured(lambda: closed(target, 16, seconds / 2)), memory(pid)
-    much: Outcome = measured(lambda: closed(target, 64 * TIMES, seconds))
+def half(work: str, server: Server, seconds: float) -> Half:
+    """Half of what the service can do; the best of three times, since a busy machine has its moments."""
+    target = target_of(work, ELMAN, server.port)
+    lone, best = measured(lambda: paced(target, LONE, seconds)), measured(lambda: closed(target, 64, seconds / 2))
+    times = [measured(lambda: paced(target, best.per_second / 2, seconds / 2)) for _ in range(3)]
+    found = min(times, key=lambda one: one.quantile(0.99))
+    return Half(work, lone.quantile(0.5), best.per_second / 2, found.quantile(0.99), quantile(found.late, 0.99))
+
+
+def too_much(work: str, server: Server, seconds: float) -> Overload:
+    """Requests that come at random, ten times as many as the service can answer, of a kind that is much work."""
+    target, title = heavy_target(work, server.port)
+    best = measured(lambda: closed(target, 16, seconds / 2))
+    rate = TIMES * best.per_second
+    return _overload(title, f"{rate:,.0f} a second", server, target, seconds, lambda: paced(target, rate, seconds))
+
+
+def flood(work: str, server: Server, seconds: float) -> Overload:
+    """Ten times as many clients as are answered at their best, which come again when they are told to."""
+    target, clients = target_of(work, ELMAN, server.port), CLIENTS[-1] * TIMES
+    asked = partial(closed, target, clients, seconds, obedient=True)
+    return _overload(work, f"{clients} clients", server, target, seconds, asked)
+
+
+def _overload(
+    work: str, clients: str, server: Server, target: Endpoint, seconds: float, load: Callable[[], Awaitable[Tally]]
+) -> Overload:
+    before, size = measured(lambda: closed(target, 16, seconds / 2)), memory(server.pid)
+    much = measured(load)
     after = measured(lambda: closed(target, 16, seconds / 2))
-    refused = Outcome(answered=much.refused)
-    return Burst(
+    return Overload(
         work,
-        lone.quantile(0.5),
-        half.quantile(0.99),
+        clients,
+        (len(much.answered) + len(much.refused)) / much.seconds,
         len(much.answered),
         len(much.refused),
         much.failed,
         much.quantile(0.99),
-        refused.quantile(0.99),
+        quantile(much.refused, 0.99),
+        quantile(much.late, 0.99),
         before.per_second,
         after.per_second,
-        memory(pid) / size,
+        memory(server.pid) / size,
     )
 
 
@@ -195,20 +251,32 @@ def memory(pid: int) -> float:
     return float(re.search(r"VmRSS:\s+(\d+)", status.read_text())[1]) / 1024  # type: ignore[index]
 
 
-def target_of(work: str, who: str, port: int) -> Target:
+def target_of(work: str, who: str, port: int) -> Endpoint:
     """What clients send: the same texts to both, and what only Elman has to be told."""
     draw = random.Random(3)
     told: dict[str, Any]
     if work == "stream":
         told = {"stream": True, "stream_options": {"include_usage": True}} if who == ELMAN else {}
-        return Target(port, "/v1/completions", [body(prompt="te ", max_tokens=TOKENS, **told)], stream=True)
+        return Endpoint(port, "/v1/completions", [body(prompt="te ", max_tokens=TOKENS, **told)])
     if work == "translate":
         words = made_words()
         texts = [" ".join(draw.choices(words, k=draw.randint(8, 16))) for _ in range(256)]
         told = {"max_length": LENGTH} | ({"min_length": LENGTH, "beam": 1} if who == ELMAN else {})
-        return Target(port, "/v1/translate", [body(input=text, **told) for text in texts])
+        return Endpoint(port, "/v1/translate", [body(input=text, **told) for text in texts])
     texts = [" ".join(sentence) for sentence in prediction.Text().sentences(256, 15, 25)]
-    return Target(port, "/v1/tag", [body(input=text) for text in texts])
+    return Endpoint(port, "/v1/tag", [body(input=text) for text in texts])
+
+
+def heavy_target(work: str, port: int) -> tuple[Endpoint, str]:
+    """Requests that are much work for a model and little for everything else, and what they ask for."""
+    if work == "translate":
+        draw, words = random.Random(3), made_words()
+        told = {"beam": 5, "min_length": LONG, "max_length": LONG}
+        texts = [" ".join(draw.choices(words, k=LONG)) for _ in range(64)]
+        return Endpoint(port, "/v1/translate", [body(input=text, **told) for text in texts]), "translate, beam 5"
+    sentences = [" ".join(sentence) for sentence in prediction.Text().sentences(256, 15, 25)]
+    several = [[sentences[(first + place) % 256] for place in range(MANY)] for first in range(0, 256, 4)]
+    return Endpoint(port, "/v1/tag", [body(input=texts) for texts in several]), f"tag, {MANY} sentences"
 
 
 def made_words() -> list[str]:

@@ -1,5 +1,6 @@
 """Showing what was measured: a table on a terminal, aligned text elsewhere; and how far the work is."""
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -151,20 +152,28 @@ def show_serving(report: serving.ServingReport, console: Console) -> None:
             grid.rows.append([who, row.case.work, str(row.case.clients), f"{speed.per_second:,.0f}", *times, ratio])
     title = "Serving: predictions a second, and tokens a second of streams, whose times are those to the first token"
     grid.show(console, f"{title}, {_where(report.facts)}")
-    if not report.bursts:
+    if not report.halves:
         return
-    bursts = Grid(["work", "lone ms", "p99 at half load", "answered", "p99 ms", "refused", "p99 ms", "failed"])
-    bursts.headings += ["a second before", "after", "memory x"]
-    for one in report.bursts:
-        bursts.rows.append(
+    halves = Grid(["work", "lone ms", "a second", "p99 ms", "2 x lone + wait", "clients late ms"])
+    for one in report.halves:
+        times = [f"{seconds * 1e3:.1f}" for seconds in (one.p99, one.bound, one.late)]
+        halves.rows.append([one.work, f"{one.lone * 1e3:.1f}", f"{one.per_second:,.0f}", *times])
+    halves.show(console, "Elman's at half of the rate that 64 clients reach, requests timed from when they were due")
+    much = Grid(
+        ["work", "what comes", "a second", "answered", "p99 ms", "refused", "p99 ms", "clients late ms"], words=2
+    )
+    much.headings += ["failed", "a second before", "after", "memory x"]
+    for load in report.overloads:
+        late = "" if math.isnan(load.late) else f"{load.late * 1e3:.1f}"
+        much.rows.append(
             [
-                *(one.work, f"{one.lone * 1e3:.1f}", f"{one.half_p99 * 1e3:.1f}"),
-                *(f"{one.answered:,}", f"{one.answered_p99 * 1e3:.0f}", f"{one.refused:,}"),
-                *(f"{one.refused_p99 * 1e3:.0f}", str(one.failed)),
-                *(f"{one.before:,.0f}", f"{one.after:,.0f}", f"{one.memory:.3f}"),
+                *(load.work, load.clients, f"{load.per_second:,.0f}"),
+                *(f"{load.answered:,}", f"{load.answered_p99 * 1e3:,.0f}"),
+                *(f"{load.refused:,}", f"{load.refused_p99 * 1e3:.1f}", late),
+                *(str(load.failed), f"{load.before:,.0f}", f"{load.after:,.0f}", f"{load.memory:.3f}"),
             ]
         )
-    bursts.show(console, f"Elman's at half load, and at {serving.TIMES} times what it can do")
+    much.show(console, f"Elman's at {serving.TIMES} times what it can do")
 
 
 def show_decoding(report: decoding.DecodingReport, console: Console) -> None:

@@ -14,6 +14,8 @@ from elman.serve.limits import Limits
 from elman.serve.service import Service
 
 T = TypeVar("T")
+LITTLE = 4096
+"""Characters that are read or written so quickly that it is done on the event loop."""
 
 
 class Gone(Exception):
@@ -46,6 +48,18 @@ def _finite(value: Any) -> Any:
 def answer(value: Any) -> Response:
     """An answer in JSON."""
     return Response(to_json(value), media_type="application/json")
+
+
+def response_of(error: Refused | Gone) -> Response:
+    """The answer to a request that is refused, or that nobody waits for any more."""
+    if isinstance(error, Gone):
+        return Response(status_code=499)  # which nobody reads
+    return Response(to_json(error.body()), error.status_code, error.headers, "application/json")
+
+
+async def aside(size: int, work: Callable[[], T]) -> T:
+    """What the work on so many characters gives: done here, or in a thread where others would wait for it too long."""
+    return work() if size <= LITTLE else await asyncio.to_thread(work)
 
 
 async def until_gone(request: Request) -> None:

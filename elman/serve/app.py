@@ -13,10 +13,11 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from elman import __version__
-from elman.serve.answering import Gone, to_json
+from elman.serve.answering import Gone, response_of
 from elman.serve.errors import Refused, first_mistake
 from elman.serve.front import Front
 from elman.serve.paths import about, completions, explain, lab, libre, predictions, runs, studio, training
+from elman.serve.route import Shortcut
 from elman.serve.service import Service
 
 ABOUT = "Recurrent sequence models over HTTP: they write, classify, tag, translate and explain."
@@ -26,34 +27,28 @@ def create_app(service: Service) -> Front:
     """The application of a service."""
     app = FastAPI(title="Elman", version=__version__, description=ABOUT, docs_url=None, redoc_url=None)
     app.state.service = service
-    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(Refused, _told)
     app.add_exception_handler(RequestValidationError, _mistaken)
     app.add_exception_handler(HTTPException, _other)
-    app.add_exception_handler(Gone, _gone)
-    for paths in (completions, predictions, explain, libre, about, lab, training, runs):
-        app.include_router(paths.router)
+    app.add_exception_handler(Gone, _told)
+    routers = [paths.router for paths in (completions, predictions, explain, libre, about, lab, training, runs)]
+    for router in routers:
+        app.include_router(router)
     app.include_router(studio.studio())
+    whole: Any = Shortcut(app, [route for router in routers for route in router.routes])
     if service.origins:
         allowed: dict[str, Any] = {"allow_methods": ["GET", "POST"], "allow_headers": ["*"]}
-        app.add_middleware(CORSMiddleware, allow_origins=list(service.origins), **allowed)
-    return Front(app, service)
+        whole = CORSMiddleware(whole, allow_origins=list(service.origins), **allowed)
+    return Front(whole, service)
 
 
-def _response(refused: Refused) -> Response:
-    return Response(to_json(refused.body()), refused.status_code, refused.headers, "application/json")
-
-
-async def _refused(request: Request, error: Any) -> Response:
-    return _response(error)
+async def _told(request: Request, error: Any) -> Response:
+    return response_of(error)
 
 
 async def _mistaken(request: Request, error: Any) -> Response:
     sentence, field = first_mistake(list(error.errors()))
-    return _response(Refused(400, sentence, param=field))
-
-
-async def _gone(request: Request, error: Any) -> Response:
-    return Response(status_code=499)  # which nobody reads
+    return response_of(Refused(400, sentence, param=field))
 
 
 async def _other(request: Request, error: Any) -> Response:
@@ -64,4 +59,4 @@ async def _other(request: Request, error: Any) -> Response:
         405: f"the path takes no {request.method}: /openapi.json tells what it takes",
     }
     sentence = sentences.get(error.status_code, str(error.detail))
-    return _response(Refused(error.status_code, sentence, headers=dict(error.headers or {})))
+    return response_of(Refused(error.status_code, sentence, headers=dict(error.headers or {})))

@@ -15,6 +15,9 @@ from elman.serve.metrics import Metrics
 
 log = logging.getLogger("elman.serve")
 
+MUCH = 8
+"""Texts of a batch: after one of fewer, the next does not wait for others."""
+
 Work = Callable[[list[Any]], Sequence[Any]]
 """Computes an answer for each of some items, in their order."""
 
@@ -40,34 +43,41 @@ class Batcher:
 
     A job that finds the thread idle is computed at once. While there is much to do, a batch waits up to `batch_wait`
     milliseconds for as many as the last one had. Of a long job only a share goes into each batch, so that no short one
-    waits for all of it.
+    waits for all of it. No more jobs are taken than can be computed in half of the time that each of them has.
     """
 
     def __init__(self, name: str, limits: Limits, metrics: Metrics) -> None:
         self.name, self.limits, self.metrics = name, limits, metrics
         self._waiting: deque[Job] = deque()
         self._changed = threading.Condition()
-        self._closed, self._runs = False, False
+        self._closed = False
+        self._thread: threading.Thread | None = None
         self._last_size, self._last_end = 1, 0.0
+        self._items = 0
+        """Items that wait."""
+        self._pace = 0.0
+        """Seconds that an item takes, in the batches of late."""
 
     @property
-    def waiting(self) -> int:
-        """Requests that are not taken into a batch yet."""
-        return len(self._waiting)
+    def full(self) -> bool:
+        """Whether as many jobs wait as may: by their number, or by the time that they will take."""
+        too_long = self._items * self._pace > self.limits.max_seconds / 2
+        return too_long or len(self._waiting) >= self.limits.max_queue
 
     async def submit(self, key: Hashable, items: Sequence[Any], work: Work) -> list[Any]:
         """The answers for some items; refused at once where too many wait, or after too long a time."""
         loop = asyncio.get_running_loop()
         job = Job(key, list(items), work, loop, loop.create_future(), time.perf_counter())
         with self._changed:
-            if len(self._waiting) >= self.limits.max_queue:
-                raise full(self.metrics, f"{self.name!r} has {self.limits.max_queue} requests waiting")
+            if self.full:
+                raise full(self.metrics, f"{self.name!r} has {len(self._waiting)} requests waiting")
             self._waiting.append(job)
+            self._items += len(job.items)
             self.metrics.queue.labels(self.name).set(len(self._waiting))
             self._changed.notify()
-            if not self._runs:
-                self._runs = True
-                threading.Thread(target=self._run, name=f"batches of {self.name}", daemon=True).start()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=f"batches of {self.name}", daemon=True)
+                self._thread.start()
         try:
             async with asyncio.timeout(self.limits.max_seconds):
                 return await job.answer
@@ -83,6 +93,11 @@ class Batcher:
             self._closed = True
             self._changed.notify()
 
+    def join(self, seconds: float) -> None:
+        """Wait for the end of the thread, so long."""
+        if (thread := self._thread) is not None:
+            thread.join(seconds)
+
     # In the thread
 
     def _run(self) -> None:
@@ -95,17 +110,16 @@ class Batcher:
         with self._changed:
             while not self._waiting:
                 if self._closed:
-                    self._runs = False
+                    self._thread = None
                     return None
                 self._changed.wait()
-            busy = self._last_size > 1 and time.perf_counter() - self._last_end < self.limits.batch_wait / 1e3
+            busy = self._last_size >= MUCH and time.perf_counter() - self._last_end < self.limits.batch_wait / 1e3
             if busy and self.limits.batch_wait:
                 wanted = min(self._last_size, self.limits.max_batch)
-                self._changed.wait_for(lambda: self._count() >= wanted, self.limits.batch_wait / 1e3)
-            return self._take()
-
-    def _count(self) -> int:
-        return sum(len(job.items) - job.taken for job in self._waiting)
+                self._changed.wait_for(lambda: self._items >= wanted, self.limits.batch_wait / 1e3)
+            parts = self._take()
+            self._items = sum(len(job.items) - job.taken for job in self._waiting)
+            return parts
 
     def _take(self) -> list[tuple[Job, int, int]]:
         self._waiting = deque(job for job in self._waiting if not job.gone)
@@ -133,6 +147,7 @@ class Batcher:
     def _compute(self, parts: list[tuple[Job, int, int]]) -> None:
         items = [item for job, begin, end in parts for item in job.items[begin:end]]
         self.metrics.batch.labels(self.name).observe(len(items))
+        start = time.perf_counter()
         try:
             answers = list(parts[0][0].work(items))
             if len(answers) != len(items):
@@ -142,6 +157,8 @@ class Batcher:
             return
         finally:
             self._last_size, self._last_end = len(items), time.perf_counter()
+            took = (self._last_end - start) / len(items)
+            self._pace = (self._pace + took) / 2
         first, done = 0, []
         for job, begin, end in parts:
             job.found += answers[first : first + end - begin]

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from elman.serve.batcher import full
-from elman.serve.errors import Refused, refusal_of
+from elman.serve.errors import Refused, error_body, refusal_of
 from elman.serve.service import Service
 
 log = logging.getLogger("elman.serve")
@@ -31,11 +31,24 @@ OPEN = ("/healthz", "/readyz")
 """Paths that need no key, and are answered while models are loaded and at the end."""
 WATCHED = (*OPEN, "/metrics")
 REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
+LITTLE = 2**16
+"""Bytes of a refused request that are read to its end, so that the connection can be kept."""
 PROTECTION = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
 ]
+
+
+def crowded(service: Service) -> bytes:
+    """What is answered, whatever was asked, to a connection for which there is no room."""
+    service.metrics.rejections.labels("connections").inc()
+    body = json.dumps(error_body(503, "there are as many connections as may be: try again in a moment")).encode()
+    length, id = str(len(body)).encode(), secrets.token_hex(8).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", length), (b"connection", b"close")]
+    headers += [(b"retry-after", b"1"), *PROTECTION, (b"x-request-id", id)]
+    lines = [b"HTTP/1.1 503 Service Unavailable", *(b"%b: %b" % header for header in headers)]
+    return b"\r\n".join(lines) + b"\r\n\r\n" + body
 
 
 class Front:
@@ -95,8 +108,8 @@ class _Visit:
             service.metrics.rejections.labels("draining" if service.draining else "loading").inc()
             doing = "ending" if service.draining else "loading its models"
             raise Refused(503, f"the service is {doing}: try again in a moment", retry_after=2)
-        if service.full(path):
-            raise full(service.metrics, "as many requests are waiting as may")
+        if (reason := service.full(path)) is not None:
+            raise full(service.metrics, reason)
         length = self.headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > service.limits.max_bytes:
             raise self._too_large()
@@ -115,6 +128,12 @@ class _Visit:
         elif scheme.lower() != b"bearer":
             return False
         return hmac.compare_digest(given.strip(), key.encode())
+
+    def _little(self) -> bool:
+        """Whether so little of the request can be to come that reading it costs less than a new connection."""
+        length = self.headers.get(b"content-length", b"0")
+        unsure = b"transfer-encoding" in self.headers or b"expect" in self.headers  # how much, or whether it comes
+        return not unsure and length.isdigit() and int(length) <= LITTLE
 
     def _too_large(self) -> Refused:
         self.service.metrics.rejections.labels("size").inc()
@@ -144,6 +163,8 @@ class _Visit:
             self.status = message["status"]
             own = {name for name, _ in message.get("headers", ())}
             added = [(name, value) for name, value in PROTECTION if name not in own]
+            if self.status == 408 or not (self._whole or self._little()):
+                added.append((b"connection", b"close"))  # what is still to come is not read
             message = {**message, "headers": [*message.get("headers", ()), *added, (b"x-request-id", self.id)]}
         await self._send(message)
 
@@ -157,8 +178,6 @@ class _Visit:
         body = json.dumps(refused.body(), ensure_ascii=False).encode()
         headers = [(name.lower().encode(), value.encode()) for name, value in (refused.headers or {}).items()]
         headers += [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        if not self._whole and self.scope["method"] == "POST":
-            headers.append((b"connection", b"close"))  # what is still to come is not read
         await self.send({"type": "http.response.start", "status": refused.status_code, "headers": headers})
         await self.send({"type": "http.response.body", "body": body})
 

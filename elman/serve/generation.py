@@ -94,7 +94,8 @@ class Generator:
         self._writer = ContinuousWriter(model)
         self._owners: dict[int, Stream] = {}
         self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._steps, self._closing, self._runs = 1, False, False
+        self._steps, self._closing = 1, False
+        self._thread: threading.Thread | None = None
         self._begins_or_ends = threading.Lock()
 
     # On the event loop
@@ -120,6 +121,11 @@ class Generator:
         """End the thread once no text is written any more; a request that comes later is written all the same."""
         self._inbox.put(None)
 
+    def join(self, seconds: float) -> None:
+        """Wait for the end of the thread, so long."""
+        if (thread := self._thread) is not None:
+            thread.join(seconds)
+
     def _count(self, more: int) -> None:
         self.rows += more
         self.metrics.streams.labels(self.name).set(self.rows)
@@ -127,9 +133,9 @@ class Generator:
     def _send(self, message: Callable[[], None]) -> None:
         with self._begins_or_ends:
             self._inbox.put(message)
-            if not self._runs:
-                self._runs = True
-                threading.Thread(target=self._run, name=f"texts of {self.name}", daemon=True).start()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=f"texts of {self.name}", daemon=True)
+                self._thread.start()
         self._writer.interrupt()
 
     # In the thread
@@ -164,8 +170,9 @@ class Generator:
 
     def _ends(self) -> bool:
         with self._begins_or_ends:
-            self._runs = not self._inbox.empty()
-            return not self._runs
+            if self._inbox.empty():
+                self._thread = None
+            return self._thread is None
 
     def _begin(self, stream: Stream) -> None:
         place, self._steps = 0, 1  # so that its first token is not held back by those of others

@@ -21,6 +21,7 @@ class Limits(Section):
     max_queue: int = Field(
         256, ge=1, le=1_000_000, description="Requests that wait for a model; more are refused (429)."
     )
+    max_connections: int = Field(900, ge=1, le=1_000_000, description="Connections at a time; more are refused (503).")
     max_batch: int = Field(64, ge=1, le=100_000, description="Texts of a batch at most.")
     batch_wait: float = Field(
         2.0, ge=0, le=1000, description="Milliseconds that a batch waits for others while there is much to do."

@@ -12,17 +12,22 @@ from elman.train.recipe import Section
 FILES = re.compile(r"\b(file|folder)s?\b", re.IGNORECASE)
 ALSO = {"channel_weights"}
 """What means nothing without an option that names a folder."""
+BEGINNINGS = {"feature": "labels:"}
+"""Options that name a file only where they begin so."""
 
 
 def names_file(name: str, field: FieldInfo) -> bool:
     """Whether an option is the name of a file or folder, or goes with one: so its description says."""
-    return name in ALSO or bool(FILES.search(field.description or ""))
+    return name not in BEGINNINGS and (name in ALSO or bool(FILES.search(field.description or "")))
 
 
 def refuse_files(given: Mapping[str, Any], fields: Mapping[str, FieldInfo]) -> None:
     """Refuse options that name files: a request has no business with those of this machine."""
-    for name in given:
-        if name in fields and names_file(name, fields[name]):
+    for name, value in given.items():
+        if name not in fields:
+            continue
+        begins = name in BEGINNINGS and str(value).strip().startswith(BEGINNINGS[name])
+        if begins or names_file(name, fields[name]):
             raise Refused(400, f"the option '{name}' names a file, which is not offered here: leave it out", param=name)
 
 

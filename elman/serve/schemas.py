@@ -130,11 +130,14 @@ class PredictRequest(_Request):
 
 
 class ExplainRequest(_Request):
-    """Texts to be looked at."""
+    """Texts to be looked at; of models that see images, records with an image each."""
 
     model_config = example(view="saliency", input="a fine film", options={})
     view: str | None = Field(None, description="A view of the model; the first if not given.")
-    input: Text | Annotated[list[Text | Tokens], Field(min_length=1)]
+    input: Text | Annotated[list[Text | Tokens], Field(min_length=1)] | None = None
+    records: Annotated[list[dict[str, Any]], Field(min_length=1)] | None = Field(
+        None, description="As /v1/predict takes them: 'image' in base64 and, where one is asked about it, 'question'."
+    )
     options: dict[str, Any] = Field(default_factory=dict, description="Those of the view, by name.")
     format: Format = Field("json", description="The view's data; or as panels of the Studio, a page or a picture.")
 
@@ -178,10 +181,17 @@ class LibreRequest(BaseModel):
 class StudioView(BaseModel):
     """What the Studio offers beside the models."""
 
-    model_config = shown(version="0.1.0", runs=True, training=False, lab=[{"name": "bptt", "about": "", "options": {}}])
+    model_config = shown(
+        version="0.1.0",
+        runs=True,
+        training=False,
+        limits={"max_bytes": 1048576},
+        lab=[{"name": "bptt", "about": "", "options": {}}],
+    )
     version: str
     runs: bool
     training: bool
+    limits: dict[str, float]
     lab: list[dict[str, Any]]
 
 

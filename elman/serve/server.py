@@ -1,6 +1,7 @@
 """One process of the service: it listens, loads its models, answers, and ends when it is told to."""
 
 import asyncio
+import gc
 import logging
 import signal
 import socket
@@ -14,6 +15,8 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from elman.errors import RunError, UserError
 from elman.serve.app import create_app
+from elman.serve.front import crowded
+from elman.serve.garbage import settle
 from elman.serve.paths.about import prepare
 from elman.serve.reload import watch
 from elman.serve.service import Service
@@ -53,22 +56,32 @@ def address_of(bound: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def protocol(patience: float) -> type[Any]:
-    """How HTTP is spoken: as the server does, but whoever sends no whole request is not waited for forever."""
+def protocol(service: Service) -> type[Any]:
+    """How HTTP is spoken: as the server does, but whoever sends no whole request is not waited for forever, and who
+    comes when there are as many connections as may be is told so, and nothing else is done for them."""
+    limits = service.limits
 
     class Patient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         _waiting: Any = None
+        _too_many = False
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
+            self._too_many = len(self.connections) > limits.max_connections
             self._wait()
 
         def data_received(self, data: bytes) -> None:
+            if self._too_many:  # told once something was sent: what is not read would cut the answer off
+                if not self.transport.is_closing():
+                    self.transport.write(crowded(service))
+                    self.transport.close()
+                return
             super().data_received(data)
-            if self._waiting is not None:
-                self._waiting.cancel()
-                self._waiting = None
-            if self._idle():  # the headers are not whole
+            if not self._idle():
+                if self._waiting is not None:
+                    self._waiting.cancel()
+                    self._waiting = None
+            elif self._waiting is None:  # the headers are not whole
                 self._wait()
 
         def connection_lost(self, exc: Exception | None) -> None:
@@ -80,9 +93,10 @@ def protocol(patience: float) -> type[Any]:
             return self.cycle is None or self.cycle.response_complete
 
         def _wait(self) -> None:
-            self._waiting = asyncio.get_running_loop().call_later(patience, self._give_up)
+            self._waiting = asyncio.get_running_loop().call_later(limits.body_seconds, self._give_up)
 
         def _give_up(self) -> None:
+            self._waiting = None
             if self._idle() and not self.transport.is_closing():
                 self.transport.close()
 
@@ -110,7 +124,7 @@ def run(
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # requests that fail are told by the front door
     config = uvicorn.Config(
         create_app(service),
-        http=protocol(service.limits.body_seconds),
+        http=protocol(service),
         ws="none",
         lifespan="off",
         log_config=None,
@@ -122,6 +136,7 @@ def run(
     with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
         runner.run(_serve(service, bound, _Server(config), reload, told))
         service.close()
+    gc.unfreeze()  # the end of a process looks for everything that is left
 
 
 async def _serve(
@@ -168,3 +183,4 @@ async def _load(service: Service, server: _Server, told: Callable[[], None] | No
     if told is not None:
         told()
         await prepare(service)
+        await asyncio.to_thread(settle)

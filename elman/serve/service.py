@@ -9,14 +9,25 @@ from typing import Self
 from elman.serve.batcher import Batcher
 from elman.serve.limits import Limits
 from elman.serve.metrics import Metrics
-from elman.serve.shelf import Shelf
+from elman.serve.shelf import Served, Shelf
 from elman.serve.training import Trainer
 
 log = logging.getLogger("elman.serve")
 
 
-TASK_OF = {"/v1/classify": "classify", "/v1/tag": "tag", "/v1/translate": "translate", "/translate": "translate"}
-"""The paths of predictions that are for one task only."""
+TASK_OF = {
+    "/v1/completions": "lm",
+    "/v1/next": "lm",
+    "/v1/classify": "classify",
+    "/v1/tag": "tag",
+    "/v1/translate": "translate",
+    "/translate": "translate",
+}
+"""The paths that are for one task only."""
+PATIENCE = 1.0
+"""Seconds that are waited for a thread at the end."""
+WAITING = "as many requests are waiting as may"
+WRITING = "the service writes as many texts as it may, and has no room for more"
 
 
 class Service:
@@ -58,11 +69,14 @@ class Service:
             self._examiner = Batcher("explain", self.limits, self.metrics)
         return self._examiner
 
-    def full(self, path: str) -> bool:
-        """Whether no model that a path may be for has room: such a request need not even be read."""
-        task = TASK_OF.get(path)
-        fitting = [served for served in self.shelf.served.values() if served.task == task]
-        return bool(fitting) and all(served.full for served in fitting)
+    def full(self, path: str) -> str | None:
+        """Why no model that a path may be for has room, if that is so: such a request need not even be read."""
+        if path == "/v1/explain":
+            return WAITING if self._examiner is not None and self._examiner.full else None
+        fitting = [served for served in self.shelf.served.values() if served.task == TASK_OF.get(path)]
+        if path == "/v1/completions":
+            return WRITING if fitting and all(served.writes_enough for served in fitting) else None
+        return WAITING if fitting and all(served.full for served in fitting) else None
 
     def begin(self) -> None:
         """Count a request that is taken on."""
@@ -90,9 +104,12 @@ class Service:
 
     def close(self) -> None:
         """End all threads, once what was taken on is done."""
-        for served in self.shelf.served.values():
-            served.close()
+        ending: list[Served | Batcher] = [*self.shelf.served.values()]
         if self._examiner is not None:
-            self._examiner.close()
+            ending.append(self._examiner)
+        for one in ending:
+            one.close()
+        for one in ending:
+            one.join(PATIENCE)
         if self.training is not None:
             self.training.close()

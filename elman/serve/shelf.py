@@ -117,13 +117,24 @@ class Served:
     @property
     def full(self) -> bool:
         """Whether as many requests wait for it as may."""
-        return self._batcher is not None and self._batcher.waiting >= self.limits.max_queue
+        return self._batcher is not None and self._batcher.full
+
+    @property
+    def writes_enough(self) -> bool:
+        """Whether it writes as many texts as it may."""
+        return self._generator is not None and self._generator.rows >= self.limits.max_streams
 
     def close(self) -> None:
         """End its threads, once what was taken on is done."""
         for one in (self._batcher, self._generator):
             if one is not None:
                 one.close()
+
+    def join(self, seconds: float) -> None:
+        """Wait for the end of its threads, so long for each."""
+        for one in (self._batcher, self._generator):
+            if one is not None:
+                one.join(seconds)
 
 
 def _compiled(model: Any) -> bool:

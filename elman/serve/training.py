@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from elman.errors import INTERRUPTED
 from elman.serve.errors import Refused
 from elman.tasks import TASKS
 from elman.tasks.recipes import find_recipe, recipe_names
@@ -24,6 +25,7 @@ class Trainer:
 
     def __init__(self, runs: Path, data: Path, most: int = 1) -> None:
         self.runs, self.data, self.most = runs.resolve(), data.resolve(), most
+        self._environment = dict(os.environ)  # before the service takes fewer threads than a run may
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def files(self) -> list[str]:
@@ -77,11 +79,13 @@ class Trainer:
         process = self._processes.get(name)
         return process is not None and process.poll() is None
 
-    def failure(self, name: str) -> str | None:
-        """The last line that a run which failed has said."""
-        process = self._processes.get(name)
-        if process is None or process.poll() in (None, 0, 128 + signal.SIGTERM, -signal.SIGTERM):
-            return None
+    def failures(self) -> dict[str, str]:
+        """The runs that were started here and failed, each with the last line that it has said."""
+        ended = {name: process.poll() for name, process in self._processes.items()}
+        fine = (None, 0, INTERRUPTED, -signal.SIGTERM)  # stopped after an update, or before the first one
+        return {name: self._last_words(name) for name, code in ended.items() if code not in fine}
+
+    def _last_words(self, name: str) -> str:
         lines = self._said(name).read_text(encoding="utf-8", errors="replace").strip().splitlines()
         return lines[-1] if lines else "it ended without a word"
 
@@ -103,5 +107,5 @@ class Trainer:
         command = [sys.executable, "-m", "elman", "train", *arguments, "--out", str(self.runs / name)]
         with self._said(name).open("wb") as said:
             self._processes[name] = subprocess.Popen(
-                command, cwd=self.data, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=dict(os.environ)
+                command, cwd=self.data, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=self._environment
             )

@@ -2,7 +2,8 @@
 
 The models are loaded once, by the parent, and the workers are forked: the weights, as they are packed for the kernels,
 are then the same memory for all of them. All workers accept connections of one socket, so that none is lost with a
-worker that dies but those that it was answering.
+worker that dies but those that it was answering. Where the parent dies, by whatever signal, its workers come to their
+end as if they had been told to.
 """
 
 import logging
@@ -10,6 +11,7 @@ import os
 import shutil
 import signal
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 
@@ -40,6 +42,8 @@ class Workers:
         self.started: dict[int, float] = {}
         """When each of the workers that live was started, by its process id."""
         self.ending = False
+        self.alive, self._held = os.pipe()
+        """What can be read from once the parent is no more: it alone holds the other end."""
 
     def run(self) -> int:
         """Keep the workers alive until SIGTERM or an interrupt, and then wait for them; the exit code."""
@@ -50,8 +54,7 @@ class Workers:
         code = 0
         while self.started:
             code = max(code, self._wait())
-        if (folder := os.environ.get(FOLDER)) is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+        _forget_all()
         return code
 
     def end(self) -> None:
@@ -70,10 +73,19 @@ class Workers:
             try:
                 for number in (signal.SIGTERM, signal.SIGINT):
                     signal.signal(number, signal.SIG_DFL)
+                os.close(self._held)
+                threading.Thread(target=self._end_with_parent, name="end with the parent", daemon=True).start()
                 code = self.work()
             finally:
                 os._exit(code)
         self.started[pid] = time.monotonic()
+
+    def _end_with_parent(self) -> None:
+        """In a worker: end it as SIGTERM does when its parent is no more."""
+        os.read(self.alive, 1)
+        log.error("the process that started the workers is no more: worker %d ends", os.getpid())
+        _forget_all()
+        os.kill(os.getpid(), signal.SIGTERM)
 
     def _wait(self) -> int:
         """Wait for a worker to end, and start another where it should not have; its exit code where it should."""
@@ -92,6 +104,12 @@ class Workers:
         if not self.ending:
             self._start()
         return 0
+
+
+def _forget_all() -> None:
+    """Remove the workers' figures."""
+    if (folder := os.environ.get(FOLDER)) is not None:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _forget(pid: int) -> None:

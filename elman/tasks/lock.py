@@ -56,6 +56,34 @@ def locked(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
                 path.rmdir()
 
 
+def at_work(folder: Path) -> bool | None:
+    """Whether a process holds a folder; None where that cannot be known, as of one on another machine.
+
+    It is asked by its number: to try the lock would keep out a run that begins at that moment.
+
+    >>> import tempfile
+    >>> place = Path(tempfile.mkdtemp()) / "run"
+    >>> with locked(place, print):
+    ...     at_work(place)
+    True
+    >>> at_work(place)
+    False
+    """
+    try:
+        number, _, machine = (folder / LOCK).read_text(encoding="utf-8", errors="replace").partition(" on ")
+    except OSError:
+        return False
+    if os.name == "nt" or not number.isdigit() or machine != (platform.node() or "this machine"):
+        return None
+    try:
+        os.kill(int(number), 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 def _acquire(path: Path, say: Callable[[str], None]) -> int:
     """The lock's open file, held; closing it releases it."""
     while True:

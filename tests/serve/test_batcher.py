@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Coroutine
 from typing import Any
 
@@ -132,6 +133,43 @@ def test_too_many_and_too_long() -> None:
         found = await asyncio.gather(first, *waiting, return_exceptions=True)
         assert [one.status_code for one in found if isinstance(one, Refused)] == [504] * 3
         work.may_go.set()
+
+    run(main())
+    doubles.close()
+
+
+def test_no_more_is_taken_than_can_be_computed_in_time() -> None:
+    doubles, work = batcher(max_seconds=2), Work()
+
+    def slow(items: list[int]) -> list[int]:
+        time.sleep(0.2)
+        return work(items)
+
+    async def main() -> None:
+        assert await doubles.submit("x", [1], slow) == [2]  # an item takes a tenth of a second or more
+        work.begun.clear()
+        first = await held(doubles, work)
+        waiting = asyncio.ensure_future(doubles.submit("x", list(range(20, 40)), work))
+        await asyncio.sleep(0)
+        with pytest.raises(Refused, match="429"):  # in a queue of two
+            await doubles.submit("x", [3], work)
+        work.may_go.set()
+        assert await first == [0] and len(await waiting) == 20
+        assert await doubles.submit("x", [3], work) == [6]
+
+    run(main())
+    doubles.close()
+
+
+def test_a_job_after_a_small_batch_does_not_wait_for_others() -> None:
+    doubles, work = batcher(batch_wait=1000), Work()
+
+    async def main() -> None:
+        for _ in range(3):
+            start = time.perf_counter()
+            assert await doubles.submit("x", [1, 2, 3], work) == [2, 4, 6]
+            assert await doubles.submit("x", [4], work) == [8]
+            assert time.perf_counter() - start < 0.9
 
     run(main())
     doubles.close()

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from elman.bench.load import Endpoint, body, closed, measured, paced
 from tests.serve.running import Running, eventually
 from tests.serve.test_leaving import LONG, raw_request
 
@@ -52,9 +53,10 @@ def test_other_wrong_requests_are_told(service: Running) -> None:
     assert "is empty" in refused(service.post("/v1/classify", input=" "), 400)
     assert "at most 256" in refused(service.post("/v1/classify", input=["x"] * 300), 400)
     assert "at most 32" in refused(service.post("/v1/translate", input="gdced", beam=1000), 400)
-    assert "names a file" in refused(
-        service.post("/v1/explain", model="lm", view="ranks", input="the", options={"against": "/etc/passwd"}), 400
-    )
+    for view, options in (("ranks", {"against": "/etc/passwd"}), ("features", {"feature": "labels:/etc/passwd"})):
+        asked = {"model": "lm", "view": view, "input": "the", "options": options}
+        assert "names a file" in refused(service.post("/v1/explain", **asked), 400)
+    assert "'input'" in refused(service.post("/v1/explain", model="lm", records=[{"image": "aaaa"}]), 400)
     assert "names a file" in refused(
         service.post("/v1/predict", model="translate", records=["gdced"], options={"lm": "/etc"}), 400
     )
@@ -170,6 +172,86 @@ def test_slow_and_silent_senders_are_not_waited_for(service: Running) -> None:
             odd.settimeout(30)
             odd.sendall(cut)
             assert odd.recv(1000)[:12] in (b"HTTP/1.1 400", b"")
+
+
+def test_a_sender_that_takes_its_time_over_the_headers_is_not_waited_for(service: Running) -> None:
+    with socket.create_connection(("127.0.0.1", service.port)) as slow:
+        slow.settimeout(0.3)
+        end, closed = time.monotonic() + 30, False
+        while not closed and time.monotonic() < end:
+            try:
+                slow.sendall(b"P")  # more of a method than there is
+                closed = slow.recv(1000) is not None
+            except TimeoutError:
+                continue
+            except OSError:
+                closed = True
+        assert closed
+
+
+def test_a_sender_that_leaves_in_the_middle_is_no_failure(service: Running) -> None:
+    with socket.create_connection(("127.0.0.1", service.port)) as half:
+        half.sendall(raw_request("/v1/classify", {"input": "x"})[:-3])
+        time.sleep(0.1)
+    before = service.metric("elman_requests_total", status="500")
+    eventually(lambda: service.metric("elman_requests_total", path="/v1/classify", status="499") >= 1)
+    assert service.metric("elman_requests_total", status="500") == before
+    assert not any("failed" in line for line in service.said)
+
+
+def test_more_connections_than_may_be_are_told_so(models: Path) -> None:
+    with Running(str(models / "classify"), "--max-connections", "3") as running:
+        kept = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(3)]
+        for connection in kept:
+            connection.sendall(raw_request("/v1/classify", {"input": "x"}))
+            assert connection.recv(64).startswith(b"HTTP/1.1 200")
+        response = running.http.post("/v1/classify", json={"input": "x"})
+        assert "as many connections" in refused(response, 503) and response.headers["retry-after"] == "1"
+        assert response.headers["x-request-id"] and response.headers["connection"] == "close"
+        for connection in kept:
+            connection.close()
+        eventually(lambda: running.http.post("/v1/classify", json={"input": "x"}).status_code == 200)
+        assert running.metric("elman_rejections_total", reason="connections") >= 1
+        assert running.end() == 0
+
+
+def test_ten_times_too_much_is_answered_or_refused(models: Path) -> None:
+    """The times are those of `elman bench serving`; here it is that nothing is lost, and nothing stays behind."""
+    options = ["--max-queue", "4", "--max-batch", "8"]
+    with Running(str(models / "translate"), *options) as running:
+        asked = body(input=["abcdefgh" * 6] * 16, beam=8)
+        target = Endpoint(running.port, "/v1/translate", [asked])
+        best = measured(lambda: closed(target, clients=2, seconds=1))
+        assert best.answered and not best.refused
+        found = measured(lambda: paced(target, 10 * best.per_second, seconds=2))
+        assert found.answered and found.refused and not found.failed
+        assert len(found.answered) + len(found.refused) == len(found.late)  # each that was sent
+        assert running.metric("elman_queue_length") == 0
+        assert running.post("/v1/translate", input="abc").status_code == 200
+        assert running.end() == 0
+
+
+def test_a_refused_request_keeps_its_connection(models: Path) -> None:
+    """Unless much of it is still to come, which is not read."""
+    options = ["--max-streams", "1", "--max-tokens", "100000000"]
+    with Running(str(models / "lm"), *options) as running:
+        with socket.create_connection(("127.0.0.1", running.port)) as writing:
+            writing.sendall(raw_request("/v1/completions", LONG | {"max_tokens": 100_000_000}))
+            assert writing.recv(64)
+            with socket.create_connection(("127.0.0.1", running.port)) as connection:
+                whole = raw_request("/v1/completions", LONG | {"stream": False, "max_tokens": 5})
+                for cut in (len(whole), len(whole) - 5):  # also where the answer comes before the last of the request
+                    connection.sendall(whole[:cut])
+                    answer = b""
+                    while not answer.endswith(b"}}"):  # the error, which may come in parts
+                        answer += connection.recv(2000)
+                    assert b" 429 " in answer and b"connection: close" not in answer
+                    connection.sendall(whole[cut:])
+                writing.close()
+                eventually(lambda: running.metric("elman_streams") == 0)
+                connection.sendall(whole)
+                assert connection.recv(2000).startswith(b"HTTP/1.1 200")
+        assert running.end() == 0
 
 
 def test_full_is_429_at_once(models: Path) -> None:

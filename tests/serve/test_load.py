@@ -1,11 +1,14 @@
 """The clients that measure a service count what it answers."""
 
-from elman.bench.load import Target, body, closed, measured, paced
+import asyncio
+import time
+
+from elman.bench.load import Endpoint, Tally, body, closed, measured, paced
 from tests.serve.running import Running
 
 
 def test_clients_that_wait_for_their_answers(service: Running) -> None:
-    target = Target(service.port, "/v1/classify", [body(input="grimgrima"), body(input="ettiolae")])
+    target = Endpoint(service.port, "/v1/classify", [body(input="grimgrima"), body(input="ettiolae")])
     before = service.metric("elman_requests_total", path="/v1/classify", status="200")
     found = measured(lambda: closed(target, clients=4, seconds=0.2))
     assert len(found.answered) >= 4 and not found.failed and not found.refused
@@ -15,20 +18,58 @@ def test_clients_that_wait_for_their_answers(service: Running) -> None:
 
 
 def test_requests_at_a_rate(service: Running) -> None:
-    target = Target(service.port, "/v1/classify", [body(input="grimgrima")])
+    target = Endpoint(service.port, "/v1/classify", [body(input="grimgrima")])
     found = measured(lambda: paced(target, rate=50, seconds=0.4))
     assert len(found.answered) > 2 and not found.failed
 
 
+def test_requests_at_a_rate_count_from_when_they_were_due() -> None:
+    """A service that stands still makes all wait that come meanwhile, not only the one that it is at."""
+
+    stood = []
+
+    async def still(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(1000):
+            if not stood:
+                stood.append(1)
+                time.sleep(0.5)  # clients and all
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+
+    async def both() -> Tally:
+        server = await asyncio.start_server(still, "127.0.0.1", 0)
+        async with server:
+            return await paced(Endpoint(server.sockets[0].getsockname()[1], "/", [b""]), rate=100, seconds=0.5)
+
+    found = measured(both)
+    assert len(found.answered) > 20 and not found.failed and found.quantile(0.5) > 0.1
+    assert len(found.late) == len(found.answered) and min(found.late) >= 0 and max(found.late) > 0.3
+
+
+def test_obedient_clients_come_again_when_they_are_told_to() -> None:
+    asked = []
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(1000):
+            asked.append(1)
+            writer.write(b"HTTP/1.1 429 Too Many\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n")
+
+    async def both(obedient: bool) -> Tally:
+        server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+        async with server:
+            target = Endpoint(server.sockets[0].getsockname()[1], "/", [b""])
+            return await closed(target, clients=2, seconds=0.3, obedient=obedient)
+
+    assert len(measured(lambda: both(True)).refused) == 2 == len(asked)
+    assert len(measured(lambda: both(False)).refused) > 4
+
+
 def test_streams_and_their_tokens(service: Running) -> None:
     asked = {"model": "lm", "prompt": "the ", "max_tokens": 30, "stream": True}
-    target = Target(
-        service.port, "/v1/completions", [body(**asked, stream_options={"include_usage": True})], stream=True
-    )
+    target = Endpoint(service.port, "/v1/completions", [body(**asked, stream_options={"include_usage": True})])
     found = measured(lambda: closed(target, clients=2, seconds=0.1))
     assert found.tokens == 30 * len(found.answered) and not found.failed
 
 
 def test_wrong_answers_are_failures(service: Running) -> None:
-    found = measured(lambda: closed(Target(service.port, "/v1/classify", [b"{}"]), clients=1, seconds=0.05))
+    found = measured(lambda: closed(Endpoint(service.port, "/v1/classify", [b"{}"]), clients=1, seconds=0.05))
     assert found.failed and not found.answered

@@ -66,6 +66,17 @@ def test_no_tokens_but_those_of_the_prompt(service: Running) -> None:
     assert len(choice["logprobs"]["tokens"]) == 5
 
 
+def test_large_requests_are_answered_as_small_ones(service: Running, models: Path) -> None:
+    """They are read and written in threads, so that others do not wait for it."""
+    sentences = [f"Kurt went to Oslo {number} times." for number in range(200)]
+    found = service.post("/v1/tag", input=sentences).json()
+    tagged = elman.load(models / "tag", "tag").predict(sentences)
+    assert found == {"model": "tag", "results": json.loads(json.dumps([one.to_dict() for one in tagged]))}
+    asked = {"prompt": "the ", "max_tokens": 500, "logprobs": 2, "seed": 3}
+    (whole,) = choices(service.post("/v1/completions", **asked))
+    assert len(whole["logprobs"]["tokens"]) == 500 and "".join(whole["logprobs"]["tokens"]) == whole["text"]
+
+
 def test_classes_tags_and_translations(service: Running, models: Path) -> None:
     names = ["grimgrima", "ettiolae"]
     found = service.post("/v1/classify", input=names).json()["results"]

@@ -61,6 +61,11 @@ def test_pages_of_other_origins_only_where_named(locked: Running, service: Runni
     assert allowed.headers["access-control-allow-origin"] == "http://example.org"
     other = locked.http.options("/v1/classify", headers=asked | {"Origin": "http://example.net"})
     assert "access-control-allow-origin" not in other.headers
+    with locked.client(headers={"Authorization": "Bearer open-sesame", "Origin": "http://example.org"}) as client:
+        for body, status in (({"input": "x"}, 200), ({"input": 3}, 400)):  # a page can read what was wrong, too
+            told = client.post("/v1/classify", json=body)
+            assert told.status_code == status
+            assert told.headers["access-control-allow-origin"] == "http://example.org"
     assert "access-control-allow-origin" not in service.http.options("/v1/classify", headers=asked).headers
 
 

@@ -93,6 +93,24 @@ def children(pid: int) -> set[int]:
     return set(map(int, tasks.read_text().split()))
 
 
+def alive(pid: int) -> bool:
+    """Whether a process is there, and not only waited for by nobody."""
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_workers_end_with_the_process_that_started_them(models: Path) -> None:
+    with Running(str(models / "classify"), "--workers", "2") as running:
+        eventually(lambda: len(children(running.process.pid)) == 2)
+        workers = children(running.process.pid)
+        eventually(lambda: httpx.get(running.url + "/readyz").status_code == 200)
+        running.process.kill()
+        running.process.wait()
+        eventually(lambda: not any(map(alive, workers)))
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(running.url + "/readyz")
+
+
 def test_a_worker_that_is_killed_comes_back_and_the_others_go_on(models: Path) -> None:
     with Running(str(models / "lm"), "--workers", "2", "--max-tokens", "1000000") as running:
         eventually(lambda: len(children(running.process.pid)) == 2)

@@ -74,7 +74,7 @@ def card_of(service: Service, served: Served) -> dict[str, Any]:
         "views": views_of(served),
         "options": offered(TASKS[served.task].Options),
     }
-    if served.task in ("lm", "classify"):
+    if served.task in ("lm", "classify", "tree", "answer"):
         card["labels"] = model.labels
     if served.task == "lm":
         card |= {"direction": model.settings.direction, "unit": model.reading.unit}
@@ -99,6 +99,7 @@ def views_of(served: Served) -> list[dict[str, Any]]:
             "options": offered(view.Options),
         }
         for view in views_of(served.model).values()
+        if not view.takes_files
     ]
 
 

@@ -10,7 +10,17 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from elman.decode import Sampling, fresh_seed
-from elman.serve.answering import EventStream, Gone, answer, as_list, check_most, event, service_of, unless_gone
+from elman.serve.answering import (
+    EventStream,
+    Gone,
+    as_list,
+    aside,
+    check_most,
+    event,
+    service_of,
+    to_json,
+    unless_gone,
+)
 from elman.serve.errors import Refused, refusal_of
 from elman.serve.generation import Generator, Prompt, Stream
 from elman.serve.limits import Limits
@@ -20,12 +30,19 @@ from elman.serve.shelf import Served
 from elman.tasks.continuous import Piece, WrittenToken
 
 router = APIRouter(responses=ERRORS, route_class=JsonRoute)
+EVENT = {
+    "type": "object",
+    "description": "One event; its data is a completion in JSON with what is new of it, that of the last event [DONE].",
+    "properties": {"data": {"type": "string"}},
+    "required": ["data"],
+}
+"""What a document of OpenAPI before 3.2 says of an event stream."""
 
 
 @router.post(
     "/v1/completions",
     response_model=Completion,
-    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+    responses={200: {"content": {"text/event-stream": {"schema": EVENT}}}},
 )
 async def completions(request: Request, body: CompletionRequest) -> Response:
     """Continue a prompt: whole, or as server-sent events that end in [DONE]."""
@@ -37,7 +54,8 @@ async def completions(request: Request, body: CompletionRequest) -> Response:
     stream = writing.open()
     if not body.stream:
         try:
-            return answer(await unless_gone(request, writing.whole(stream)))
+            whole = await unless_gone(request, writing.whole(stream))
+            return Response(await aside(writing.size, lambda: to_json(whole)), media_type="application/json")
         finally:
             writing.leave()
     try:
@@ -127,6 +145,12 @@ class Writing:
         if self._stream is not None:
             self.generator.end(self._stream)
             self._stream.deliver([], Refused(499, "the client has gone"))
+
+    @property
+    def size(self) -> int:
+        """About how many characters the whole answer has."""
+        each = 10 * (1 + 4 * (self.body.logprobs or 0))
+        return sum(len(choice.prompt) * self.body.echo + choice.written * each for choice in self.choices)
 
     # What the model thought of the prompts
 

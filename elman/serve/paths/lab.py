@@ -30,7 +30,7 @@ async def studio(request: Request) -> Response:
     service = service_of(request)
     lab = [{"name": one.name, "about": one.about, "options": offered(one.Options)} for one in EXPERIMENTS.values()]
     told = {"version": __version__, "runs": service.runs is not None, "training": service.training is not None}
-    return answer({**told, "lab": lab})
+    return answer({**told, "limits": service.limits.model_dump(), "lab": lab})
 
 
 @router.post("/v1/lab", responses={200: {"content": {"text/event-stream": {"example": EVENTS}}}})

@@ -1,15 +1,15 @@
 """What models answer to texts: classes, tags, translations, scores, what comes next; and any task's records."""
 
-import base64
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from elman.serve.answering import answer, as_list, check_most, check_texts, service_of, unless_gone
+from elman.client import IMAGES
+from elman.serve.answering import as_list, aside, check_most, check_texts, service_of, to_json, unless_gone
 from elman.serve.errors import Refused
 from elman.serve.options import refuse_files
 from elman.serve.route import JsonRoute
@@ -24,19 +24,24 @@ from elman.serve.schemas import (
     TranslateRequest,
 )
 from elman.serve.shelf import Served
+from elman.serve.uploads import check_records, image_of, question_of
 from elman.tasks import TASKS
 from elman.tasks.predict import PredictOptions
 from elman.tasks.search import Search
 from elman.text.tagging import cut, join
 
-IMAGES = ("caption", "answer")
-"""Tasks whose records begin at an image, which is uploaded."""
 router = APIRouter(responses=ERRORS, route_class=JsonRoute)
 MOST_NEXT = 1000
 
 
-def _answer(served: Served, results: Sequence[Any]) -> Response:
-    return answer({"model": served.name, "results": results})
+async def _answer(served: Served, size: int, results: Callable[[], Iterable[Any]]) -> Response:
+    """An answer with the results of about so many characters."""
+
+    def written() -> bytes:
+        # One by one: so that Python can turn to other requests in between.
+        return b'{"model":%b,"results":[%b]}' % (to_json(served.name), b",".join(map(to_json, results())))
+
+    return Response(await aside(size, written), media_type="application/json")
 
 
 @router.post("/v1/classify", response_model=Results)
@@ -46,7 +51,12 @@ async def classify(request: Request, body: InputRequest) -> Response:
     served, texts = service.shelf.find(body.model, "classify"), as_list(body.input)
     check_texts(texts, service.limits, "input")
     found = await unless_gone(request, served.batcher.submit("answers", texts, served.model.answers))
-    return _answer(served, [_classified(text, one) for text, one in zip(texts, found, strict=True)])
+    each = zip(texts, found, strict=True)
+    return await _answer(served, _size(texts), lambda: (_classified(text, one) for text, one in each))
+
+
+def _size(texts: Sequence[str]) -> int:
+    return sum(map(len, texts))
 
 
 def _classified(text: str, one: Any) -> dict[str, Any]:
@@ -65,17 +75,18 @@ async def tag(request: Request, body: TagRequest) -> Response:
     if body.input is not None:
         texts = as_list(body.input)
         check_texts(texts, service.limits, "input")
-        cuts = [cut(text) for text in texts]
+        cuts = await aside(_size(texts), lambda: [cut(text) for text in texts])
     else:
         given: Any = body.tokens
         sentences = [given] if isinstance(given[0], str) else given
-        check_texts([" ".join(tokens) for tokens in sentences], service.limits, "tokens")
-        cuts = [join(tokens) for tokens in sentences]
+        texts = [" ".join(tokens) for tokens in sentences]
+        check_texts(texts, service.limits, "tokens")
+        cuts = await aside(_size(texts), lambda: [join(tokens) for tokens in sentences])
     for number, one in enumerate(cuts, 1):
         if not one.tokens or not all(token.strip() for token in one.tokens):
             raise Refused(400, f"text {number} of {len(cuts)} has an empty token, or none at all: give it at least one")
     found = await unless_gone(request, served.batcher.submit("tag", cuts, served.model.tag))
-    return _answer(served, [one.to_dict() for one in found])
+    return await _answer(served, _size(texts), lambda: (one.to_dict() for one in found))
 
 
 @router.post("/v1/next", response_model=Results)
@@ -93,7 +104,8 @@ async def next_tokens(request: Request, body: NextRequest) -> Response:
         return found
 
     found = await unless_gone(request, served.batcher.submit(("next", *asked.values()), texts, work))
-    return _answer(served, [_next(text, one) for text, one in zip(texts, found, strict=True)])
+    each = zip(texts, found, strict=True)
+    return await _answer(served, len(texts) * body.top * 40, lambda: (_next(text, one) for text, one in each))
 
 
 def _next(text: str, tokens: Sequence[Any]) -> dict[str, Any]:
@@ -117,7 +129,8 @@ async def score(request: Request, body: ScoreRequest) -> Response:
         return [served.model.score(text, label) for text in several]
 
     found = await unless_gone(request, served.batcher.submit(("score", label), texts, work))
-    return _answer(served, [_scored(text, tokens) for text, tokens in zip(texts, found, strict=True)])
+    each = zip(texts, found, strict=True)
+    return await _answer(served, _size(texts), lambda: (_scored(text, tokens) for text, tokens in each))
 
 
 def _scored(text: str, tokens: Sequence[Any]) -> dict[str, Any]:
@@ -137,13 +150,11 @@ async def _score_pairs(request: Request, served: Served, texts: list[str], body:
     check_texts(targets, served.limits, "target")
     pairs = list(zip(texts, targets, strict=True))
     found = await unless_gone(request, served.batcher.submit("pairs", pairs, served.model.log_probs))
-    return _answer(
-        served,
-        [
-            {"text": text, "target": target, "log_prob": round(log_prob, 6)}
-            for (text, target), log_prob in zip(pairs, found, strict=True)
-        ],
-    )
+    each = [
+        {"text": text, "target": target, "log_prob": round(log_prob, 6)}
+        for (text, target), log_prob in zip(pairs, found, strict=True)
+    ]
+    return await _answer(served, _size(texts), lambda: each)
 
 
 @router.post("/v1/translate", response_model=Results)
@@ -152,7 +163,7 @@ async def translate(request: Request, body: TranslateRequest) -> Response:
     service = service_of(request)
     served, texts = service.shelf.find(body.model, "translate"), as_list(body.input)
     found = await unless_gone(request, translated(served, texts, body.model_dump(exclude={"model", "input"})))
-    return _answer(served, [_translation(one) for one in found])
+    return await _answer(served, _size(texts) * body.n_best, lambda: map(_translation, found))
 
 
 async def translated(served: Served, texts: list[str], options: dict[str, Any]) -> list[Any]:
@@ -206,10 +217,7 @@ async def predict(request: Request, body: PredictRequest) -> Response:
     for name, most in limited.items():
         value = body.options.get(name)
         check_most(value if isinstance(value, int) else None, most, name)
-    for record in body.records if served.task not in IMAGES else ():
-        texts = [record] if isinstance(record, str) else list(record.values()) if isinstance(record, dict) else []
-        texts = [text for text in texts if isinstance(text, str)]
-        check_most(max(map(len, texts), default=0), limits.max_characters, "records")
+    check_records(body.records, limits.max_characters, uploads=served.task in IMAGES)
     asked = (body.records, body.options)
     key = ("predict", id(asked))  # records of two requests may belong together, as the rows of a series do
 
@@ -217,7 +225,7 @@ async def predict(request: Request, body: PredictRequest) -> Response:
         return [predicted(served.model, *item) for item in items]
 
     (found,) = await unless_gone(request, served.batcher.submit(key, [asked], work))
-    return _answer(served, found)
+    return await _answer(served, len(await request.body()), lambda: found)
 
 
 def predicted(model: Any, records: list[Any], options: dict[str, Any]) -> list[Any]:
@@ -233,18 +241,9 @@ def predicted(model: Any, records: list[Any], options: dict[str, Any]) -> list[A
 
 
 def _of_image(model: Any, record: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """A caption, or an answer: the image is uploaded, and never the name of a file here."""
-    needed = "a record needs 'image': the content of an image file in base64"
-    if not isinstance(record, dict) or not isinstance(record.get("image"), str):
-        raise Refused(400, needed, param="records")
-    try:
-        content = base64.b64decode(record["image"], validate=True)
-    except ValueError:
-        raise Refused(400, needed, param="records") from None
+    """A caption, or an answer to a question."""
+    content = image_of(record)
     if model.task == "caption":
         return dict(model.predict(content, **options).to_dict())
-    question = record.get("question")
-    if not isinstance(question, str) or not question.strip():
-        raise Refused(400, "a record needs its 'question'", param="records")
-    found = model.predict(content, question)
+    found = model.predict(content, question_of(record))
     return {"answer": found.label, "probability": found.probability, "probabilities": found.probabilities}

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from elman.serve.answering import answer, service_of
 from elman.serve.errors import Refused, scrubbed
 from elman.serve.schemas import ERRORS, RunList, RunLogAnswer, RunView
+from elman.tasks.lock import at_work
 from elman.tasks.run import is_run, saved_report
 from elman.train.log import read_log
 from elman.train.recipe import read_toml
@@ -19,7 +20,7 @@ MOST_RUNS = 1000
 DEEP = 3
 """How many folders below the one that was named a run may stand."""
 RECENT = 120
-"""Seconds without a word after which a run that is not done counts as stopped."""
+"""Seconds without a word after which a run that is not done counts as stopped, where its process is not to be seen."""
 MOST_RECORDS = 20_000
 
 
@@ -60,7 +61,10 @@ def summary(name: str, run: Path) -> dict[str, Any]:
     records = read_log(log)
     updated = log.stat().st_mtime if log.exists() else run.stat().st_mtime
     held_out = [record for record in records if record.get("kind") == "dev"]
-    state = "finished" if report is not None else "running" if time.time() - updated < RECENT else "stopped"
+    running = at_work(run)
+    if running is None:
+        running = report is None and time.time() - updated < RECENT
+    state = "running" if running else "finished" if report is not None else "stopped"
     last = records[-1] if records else {}
     return {
         "id": name,
@@ -75,11 +79,19 @@ def summary(name: str, run: Path) -> dict[str, Any]:
 
 @router.get("/v1/runs", response_model=RunList)
 async def runs(request: Request) -> Response:
-    """The runs of the folder."""
-    folder = _folder(request)
+    """The runs of the folder; with those that were started from the page and failed, what they said last."""
+    folder, training = _folder(request), service_of(request).training
 
     def work() -> list[dict[str, Any]]:
-        return [summary(name, run) for name, run in find_runs(folder).items()]
+        failures = {} if training is None else training.failures()
+        found = [summary(name, run) for name, run in find_runs(folder).items()]
+        for run in found:
+            if training is not None and training.is_running(run["id"]):
+                run["state"] = "running"  # until its process has ended, also where it has let go of the folder
+            if run["id"] in failures:
+                run |= {"state": "failed", "said": failures.pop(run["id"])}
+        never = {"task": None, "state": "failed", "step": 0, "records": 0, "updated": None, "dev": None}
+        return found + [{"id": name, **never, "said": said} for name, said in failures.items()]
 
     return answer({"runs": scrubbed(await asyncio.to_thread(work))})
 

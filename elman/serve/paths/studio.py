@@ -41,10 +41,18 @@ def studio() -> APIRouter:
     """A path for each file of the page, and no other: nothing that is asked for becomes the name of a file."""
     router = APIRouter(include_in_schema=False)
     for name, path in files().items():
-        router.get(f"/{name}")(_sender(path.read_bytes, path.suffix))
+        content = _page if path.name == "index.html" else path.read_bytes
+        router.get(f"/{name}")(_sender(content, path.suffix))
     for name, make in DRAWN.items():
         router.get(f"/{name}")(_sender(make, Path(name).suffix))
     return router
+
+
+def _page() -> str:
+    """The page itself: its modules are asked for all at once, and not each when another has come that imports it."""
+    modules = sorted(name for name in files() if name.endswith(".js"))
+    links = "".join(f'<link rel="modulepreload" href="{name}">\n' for name in modules)
+    return (FOLDER / "index.html").read_text(encoding="utf-8").replace("</head>", f"{links}</head>")
 
 
 def _sender(content: Callable[[], bytes | str], suffix: str) -> Any:
