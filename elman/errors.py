@@ -26,6 +26,10 @@ class Interrupted(ElmanError):
     """The run was asked to stop (SIGINT, SIGTERM) and saved itself first."""
 
 
+INTERRUPTED = 130
+"""The exit code of a command that was asked to stop."""
+
+
 NO_MEMORY = ("allocate memory", "not enough memory")
 """What PyTorch says where there is no more memory, in an error that has no type of its own."""
 

@@ -237,8 +237,12 @@ def mistake(error: ValidationError) -> str:
     ...     mistake(error)
     "'sizes' = 3: should be a list, such as [3]"
     """
-    first = error.errors()[0]
-    name = ".".join(str(part) for part in first["loc"])
+    first, *others = error.errors()
+    place, said = first["loc"], _said(first)
+    if place and place[-1] in ("bool", "int", "float", "str"):  # of a key of several types each says what it wants
+        place = place[:-1]
+        said = " or ".join([said, *(_said(other) for other in others if other["loc"][:-1] == place)])
+    name = ".".join(str(part) for part in place)
     message = first["msg"].removeprefix("Value error, ")
     if first["type"] == "value_error":  # a validator of ours, whose sentence mostly names the keys
         return message if name in message else f"'{name}': {message}"
@@ -246,8 +250,12 @@ def mistake(error: ValidationError) -> str:
         return f"'{name}' is missing"
     if first["type"] in ("tuple_type", "list_type") and isinstance(first["input"], int | float | str):
         return f"'{name}' = {_short.repr(first['input'])}: should be a list, such as [{_short.repr(first['input'])}]"
-    said = _SAID.get(first["type"], message.replace("Input should be", "should be"))
-    return f"'{name}' = {_short.repr(first['input'])}: {said[0].lower()}{said[1:]}"
+    return f"'{name}' = {_short.repr(first['input'])}: {said}"
+
+
+def _said(error: Mapping[str, Any]) -> str:
+    said = _SAID.get(error["type"], error["msg"].replace("Input should be", "should be"))
+    return f"{said[:1].lower()}{said[1:]}"
 
 
 _SAID = {
@@ -255,6 +263,7 @@ _SAID = {
     "list_type": "should be a list",
     "model_type": "is a section: give its keys, section.key=value",
     "dataclass_type": "should have keys of its own",
+    "none_required": "should be left out",
     "bool_parsing": "should be true or false",
     "bool_type": "should be true or false",
     "string_type": 'should be a text: write it in quotes, "..."',

@@ -58,6 +58,14 @@ def threads() -> int:
     return int(counted())
 
 
+def use_threads(count: int) -> None:
+    """Compute on so many threads from now on, and PyTorch as well, whether this process has loaded it or not yet."""
+    os.environ["OMP_NUM_THREADS"] = str(count)
+    _threads_alone.cache_clear()
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.set_num_threads(count)
+
+
 @cache
 def _threads_alone() -> int:
     wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()

@@ -9,6 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Ints = NDArray[np.int64]
+FACTOR = np.uint64(0x9E3779B97F4A7C15)
+"""Of a multiplicative hash: 2^64 over the golden ratio (Knuth)."""
+NGRAM_SCALE = 10.0
+"""How much larger the scores of n-grams are than their weights, as most are met too seldom to grow large."""
 
 
 class Packing(NamedTuple):
@@ -102,6 +106,30 @@ class Ragged:
     def unpacked(self, packed: NDArray[Any]) -> "Ragged":
         """Values in the order of the packing (N x ...) as sequences again."""
         return self.with_data(packed[self.packing.rows])
+
+    def ngrams(self, order: int, buckets: int) -> tuple[Ints, NDArray[np.float32]]:
+        """The n-grams of 1, 2, ... `order` steps that end at each step: their rows in a table, and how much they count.
+
+        Both are N x order. A row is a hash of the ids; all n-grams of a sequence count alike, 1 over the root of their
+        number, and those that would begin before it not at all.
+
+        >>> rows, shares = Ragged.of([[3, 1], [3, 1, 5]]).ngrams(2, 1000)
+        >>> rows.tolist()
+        [[485, 0], [242, 202], [485, 0], [242, 202], [728, 701]]
+        >>> shares[:2].round(3)
+        array([[0.577, 0.   ],
+               [0.577, 0.577]], dtype=float32)
+        """
+        steps = np.arange(len(self.data)) - np.repeat(self.starts, self.lengths)  # N: each step's place in its sequence
+        inside = steps[:, None] >= np.arange(order)  # N x order
+        counts = (self.lengths[:, None] - np.arange(order)).clip(min=0).sum(axis=1)  # B
+        rows = np.zeros((len(self.data), order), np.int64)
+        hashed = np.zeros(len(self.data), np.uint64)
+        for n in range(order):
+            hashed = np.roll(hashed, 1) * FACTOR + self.data.astype(np.uint64) + np.uint64(1)
+            mixed = (hashed ^ (hashed >> np.uint64(29))) * FACTOR  # the low bits of a product know low bits only
+            rows[:, n] = np.where(inside[:, n], (mixed >> np.uint64(32)) % np.uint64(buckets), 0)
+        return rows, (inside / np.sqrt(np.repeat(counts, self.lengths))[:, None]).astype(np.float32)
 
     def padded(self, filler: int = 0) -> NDArray[Any]:
         """B x T x ...: the sequences filled up to the longest."""

@@ -41,6 +41,11 @@ def test_the_documents_link_to_files_that_are_there() -> None:
             assert (document.parent / link).exists(), f"{document.name}: {link}"
 
 
+def test_every_figure_of_the_documents_is_filled_in() -> None:
+    for document in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        assert not re.findall(r"@[A-Z]+@", document.read_text(encoding="utf-8")), document.name
+
+
 def test_the_map_names_files_that_are_there() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     for name in re.findall(

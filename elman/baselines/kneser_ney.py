@@ -17,7 +17,7 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
-from elman.baselines.ngrams import UNSEEN, AnyInts, Ints, NgramTable, Stream, count_ngrams, find, lay_out
+from elman.baselines.ngrams import UNSEEN, AnyInts, Ints, MarkedTokens, NgramTable, count_ngrams, find, lay_out
 from elman.errors import UserError
 
 Floats = npt.NDArray[np.float64]
@@ -48,7 +48,7 @@ def discounts(counts: Ints) -> Floats:
 
 
 @dataclass(frozen=True)
-class Level:
+class Order:
     """One order of the model, ready to look up.
 
     `share` is an n-gram's discounted part, (c - D) / c(h .), by its rank; `backoff` is gamma(h), by the rank
@@ -61,7 +61,7 @@ class Level:
     backoff: Floats
 
 
-def smooth(table: NgramTable, base: int, contexts: int) -> Level:
+def smooth(table: NgramTable, base: int, contexts: int) -> Order:
     """Smooth one order, whose n-grams follow on `contexts` n-grams of the order below."""
     context = table.keys // base
     discount = discounts(table.counts)[np.minimum(table.counts, 3)]
@@ -70,7 +70,7 @@ def smooth(table: NgramTable, base: int, contexts: int) -> Level:
     backoff = np.ones(contexts + 1)
     np.divide(held_back, total, out=backoff[:-1], where=total > 0)
     share = np.append((table.counts - discount) / total[context], 0.0)
-    return Level(table.keys, table.counts, share, backoff)
+    return Order(table.keys, table.counts, share, backoff)
 
 
 class KneserNey:
@@ -140,7 +140,7 @@ class KneserNey:
         tail = _checked(np.array(context[-self.order :], np.int64), self.vocab_size)
         marked = np.append(self.start, tail)
         recent = marked[max(0, len(marked) - (self.order - 1)) :]
-        ranks = self._ranks(Stream(recent, np.arange(len(recent))))
+        ranks = self._ranks(MarkedTokens(recent, np.arange(len(recent))))
         contexts = [0, *(int(rank[-1]) for rank in islice(ranks, self.order - 1))]
         probabilities = np.full(self.vocab_size, 1 / self.vocab_size)  # V
         for context_rank, level in zip(contexts, self._levels, strict=True):
@@ -189,7 +189,7 @@ class KneserNey:
             )
         return cls(tables, vocab_size, start)
 
-    def _probabilities(self, stream: Stream) -> Floats:
+    def _probabilities(self, stream: MarkedTokens) -> Floats:
         """The probability of each token; of no meaning at a start mark."""
         probabilities = np.full(len(stream.tokens), 1 / self.vocab_size)
         contexts = np.zeros(len(stream.tokens), np.int64)  # the empty context is rank 0 of its own
@@ -198,7 +198,7 @@ class KneserNey:
             contexts = _contexts(ranks, stream.depth, length)
         return probabilities
 
-    def _ranks(self, stream: Stream) -> Iterator[Ints]:
+    def _ranks(self, stream: MarkedTokens) -> Iterator[Ints]:
         """For each order from 1 up, the rank of the n-gram that ends at each token, -1 where it is unseen."""
         ranks = stream.tokens
         yield ranks

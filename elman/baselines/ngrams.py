@@ -20,7 +20,7 @@ UNSEEN = -1
 
 
 @dataclass(frozen=True)
-class Stream:
+class MarkedTokens:
     """Tokens with one start mark before each document, and how far each stands from its mark.
 
     ids     7 8 9 | 5 6
@@ -31,9 +31,9 @@ class Stream:
     tokens: Ints
     depth: Ints
 
-    def part(self, begin: int, end: int) -> "Stream":
+    def part(self, begin: int, end: int) -> "MarkedTokens":
         """The tokens from `begin` up to `end`, still knowing their documents."""
-        return Stream(self.tokens[begin:end], self.depth[begin:end])
+        return MarkedTokens(self.tokens[begin:end], self.depth[begin:end])
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class NgramTable:
     counts: Ints
 
 
-def lay_out(ids: AnyInts, documents: AnyInts | None, start: int) -> Stream:
+def lay_out(ids: AnyInts, documents: AnyInts | None, start: int) -> MarkedTokens:
     """Put the mark `start` before every document; `documents` are start offsets, None is one document.
 
     >>> lay_out(np.array([7, 8, 9, 5, 6]), np.array([0, 3]), start=1).tokens.tolist()
@@ -62,10 +62,10 @@ def lay_out(ids: AnyInts, documents: AnyInts | None, start: int) -> Stream:
     tokens[is_token] = ids
     lengths = np.diff(np.append(marks, len(tokens)))
     depth = np.arange(len(tokens)) - np.repeat(marks, lengths)
-    return Stream(tokens, depth)
+    return MarkedTokens(tokens, depth)
 
 
-def count_ngrams(stream: Stream, base: int, order: int) -> list[NgramTable]:
+def count_ngrams(stream: MarkedTokens, base: int, order: int) -> list[NgramTable]:
     """The tables of orders 1 to `order`, with Kneser-Ney's counts.
 
     The highest order has plain counts. An n-gram of a lower order counts once for each different token seen

@@ -77,7 +77,7 @@ class Windows:
         return self.values(self.targets)
 
 
-class Frame(Stored):
+class SeriesFrame(Stored):
     """How series become windows: what was chosen and counted on the training series, and is kept with the model."""
 
     channels: int = Field(ge=1)
@@ -95,18 +95,18 @@ class Frame(Stored):
     """By the name of each series, the mean error of the seasonal value in each column."""
 
     @model_validator(mode="after")
-    def _one_error_for_each_column(self) -> "Frame":
+    def _one_error_for_each_column(self) -> "SeriesFrame":
         columns = self.channels if self.label is None else 1
         if any(len(errors) != columns for errors in self.naive.values()):
             raise ValueError(f"frame.naive has {columns} numbers for each series")
         return self
 
     @classmethod
-    def fit(cls, train: Sequence[Series], horizon: int, context: int = 0, season: int = 0) -> "Frame":
+    def fit(cls, train: Sequence[Series], horizon: int, context: int = 0, season: int = 0) -> "SeriesFrame":
         """That of some series; a context of 0 is two seasons or three horizons, a season of 0 is looked for.
 
         >>> wave = Series("a", np.sin(np.arange(120) * 2 * np.pi / 12)[:, None], np.zeros((120, 0)))
-        >>> frame = Frame.fit([wave], horizon=6)
+        >>> frame = SeriesFrame.fit([wave], horizon=6)
         >>> frame.season, frame.context
         (12, 24)
         """
@@ -169,7 +169,7 @@ class Frame(Stored):
             "first value stands for those before it"
         )
 
-    def going_on(self, other: "Frame") -> "Frame":
+    def going_on(self, other: "SeriesFrame") -> "SeriesFrame":
         """That of a network which was trained on the windows of this one and goes on with series of the other."""
         parts = [(len(one.covariates), one.channels, one.label is None) for one in (self, other)]
         if parts[0] != parts[1]:
@@ -294,12 +294,12 @@ def origins(series: Sequence[Series], context: int, horizon: int) -> list[tuple[
 
 def hold_out_ends(
     train: list[Series], shares: dict[str, float], horizon: int, context: int, season: int
-) -> tuple[list[Series], dict[str, list[Series]], Frame]:
+) -> tuple[list[Series], dict[str, list[Series]], SeriesFrame]:
     """Series without their last parts, those parts by name, and how windows are made, which is chosen without them."""
     known = train
     for share in shares.values():
         known, _ = cut_ends(known, share, horizon, 0)
-    frame, parts = Frame.fit(known, horizon, context, season), dict[str, list[Series]]()
+    frame, parts = SeriesFrame.fit(known, horizon, context, season), dict[str, list[Series]]()
     for name, share in shares.items():
         train, parts[name] = cut_ends(train, share, horizon, frame.context)
     return train, parts, frame

@@ -53,9 +53,9 @@ def adapting_model(
     for name in tables:
         if not asked[name]:
             raise UserError(f"-s {name}.{next(iter(tables[name]), 'key')} is a setting of --{name}: give that too")
+    if adapt_from is not None and not adapt:
+        raise UserError("--adapt-from is a text to measure gradients on for --adapt: give that too")
     if not cache and not adapt:
-        if adapt_from is not None:
-            raise UserError("--adapt-from is a text to measure gradients on for --adapt: give that too")
         return None
     given = {name: tables.get(name, True) for name in SECTIONS if asked[name]}
     return adapting(

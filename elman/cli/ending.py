@@ -12,7 +12,7 @@ from types import FrameType
 from typing import NoReturn
 
 from elman.cli.streams import silence
-from elman.errors import ElmanError, Interrupted, RunError, UserError, is_out_of_memory
+from elman.errors import INTERRUPTED, ElmanError, Interrupted, RunError, UserError, is_out_of_memory
 
 UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """Errors of a stream that is written to: a full disk, a limit, a terminal that is gone."""
@@ -65,7 +65,7 @@ def explain(error: BaseException) -> int:
         return 0
     if isinstance(error, KeyboardInterrupt):
         _say("elman: interrupted")
-        return 130
+        return INTERRUPTED
     told = error if isinstance(error, ElmanError) else _as_sentence(error)
     if told is None:  # a mistake of Elman's own
         said = " ".join(str(error).split())
@@ -74,7 +74,7 @@ def explain(error: BaseException) -> int:
     _say(f"elman: {' '.join(str(told).splitlines())}")  # a file's name may have several lines
     if isinstance(told, UserError):
         return 2
-    return 130 if isinstance(told, Interrupted) else 1
+    return INTERRUPTED if isinstance(told, Interrupted) else 1
 
 
 def _say(line: str) -> None:

@@ -6,6 +6,7 @@ function watchPanels(root, tips, tip, signal) {
   const {strings, panels} = tips;
   const PARTS = {tokens: ":scope > span", map: "td:not(.corner)", lines: ".stop", points: ".point", tree: ".node"};
   const SHARE = /^(0\.\d+|1\.0+|\d\d?(\.\d+)? ?%|100(\.0+)? ?%)$/;
+  const LONG = 1500, BLOCK = 150, LARGEST = 600, AHEAD = "400px 0px";  // tokens of a text, and of its parts; pixels
   let dismissed = false;
   let current = null;  // what the tip is about: a probe and its part
 
@@ -14,6 +15,48 @@ function watchPanels(root, tips, tip, signal) {
     const parts = [...element.querySelectorAll(PARTS[kind])];
     return {element, kind, parts, places: new Map(parts.map((part, place) => [part, place])), tips: panels[element.dataset.tips]};
   }).filter((probe) => probe.parts.length);
+  for (const probe of probes) if (probe.kind === "tokens" && probe.parts.length > LONG) inBlocks(probe);
+
+  // Of a long text only what is seen is drawn, and a little more: what is far off stands there as plain text, of the same
+  // height, so that it scrolls as smoothly as a short one. A block ends with a line where it can.
+  function inBlocks(probe) {
+    const blocks = [];
+    let nodes = [], count = 0;
+    const close = () => {
+      const box = document.createElement("span"), own = nodes;
+      const plain = own.map((node) => [...(node.childNodes.length ? node.childNodes : [node])].map((one) => one.nodeName === "BR" ? "\n" : one.textContent).join("")).join("");
+      const block = {
+        box, near: false,
+        draw: () => { if (!own[0].isConnected) box.replaceChildren(...own); },
+        rest: () => { box.textContent = plain; },
+      };
+      box.className = "block";
+      blocks.push(block);
+      for (const node of own) if (probe.places.has(node)) probe.blocks.set(node, block);
+      [nodes, count] = [[], 0];
+    };
+    probe.blocks = new Map();
+    for (const node of [...probe.element.childNodes]) {
+      nodes.push(node);
+      if (probe.places.has(node)) count++;
+      if (count >= LARGEST || (count >= BLOCK && node.lastChild?.nodeName === "BR")) close();
+    }
+    if (nodes.length) close();
+    const of = new Map(blocks.map((block) => [block.box, block]));
+    const watch = new IntersectionObserver((entries) => {
+      for (const {target, isIntersecting} of entries) {
+        const block = of.get(target);
+        block.near = isIntersecting;
+        if (isIntersecting) block.draw();
+        else if (probe.blocks.get(probe.reached) !== block) block.rest();  // what Tab comes to is always there
+      }
+    }, {rootMargin: AHEAD});
+    for (const block of blocks) block.rest();
+    probe.element.replaceChildren(...blocks.map(({box}) => box));
+    for (const {box} of blocks) watch.observe(box);
+    addEventListener("beforeprint", () => blocks.forEach((block) => block.draw()), {signal});
+    signal?.addEventListener("abort", () => watch.disconnect());
+  }
 
   function told(probe, part) {
     const place = probe.places.get(part);
@@ -72,7 +115,10 @@ function watchPanels(root, tips, tip, signal) {
       if (probe.reached) probe.reached.removeAttribute(name);
       part.setAttribute(name, reached[name]);
     }
+    const [left, block] = [probe.blocks?.get(probe.reached), probe.blocks?.get(part)];
     probe.reached = part;
+    if (block) block.draw();
+    if (left && left !== block && !left.near) setTimeout(left.rest);  // once the focus has left it
   }
 
   // The part that is nearest in a direction: what lies aside counts more than what lies ahead.
@@ -80,7 +126,7 @@ function watchPanels(root, tips, tip, signal) {
     const from = centre(part);
     let best = null, least = Infinity;
     for (const other of probe.parts) {
-      if (other === part) continue;
+      if (other === part || !other.isConnected) continue;
       const to = centre(other), ahead = (to.x - from.x) * across + (to.y - from.y) * down;
       const aside = Math.abs((to.x - from.x) * down) + Math.abs((to.y - from.y) * across);
       const length = probe.kind === "tokens" ? ahead * 1000 + aside : ahead + 2 * aside;

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from io import BytesIO
+from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, Any
 
 from elman.draw.axis import LARGEST, Axis, bar_reach
@@ -95,8 +96,9 @@ def wrapped(text: str, width: float, size: float = 9.5, bold: bool = False, most
             if current and taken + blank + own > width:
                 lines.append(current)
                 current, taken = "", 0.0
-            while own > width and len(word) > 1:
-                end = next(at for at in range(len(word), 0, -1) if at == 1 or measured(word[:at], size, bold) <= width)
+            while own > width and len(word) > 1 and len(lines) <= most:
+                ends = accumulate(measured(sign, size, bold) for sign in word)
+                end = max(1, sum(1 for _ in takewhile(lambda end: end <= width, ends)))
                 lines.append(word[:end])
                 word = word[end:]
                 own = measured(word, size, bold)
@@ -491,7 +493,7 @@ def _tree(panel: Tree) -> Drawn:
     step = 0.3
     height = step * (max((place.line for place in placed), default=0) + 1)
     states = state_styles(nodes)
-    told = [f"{label(state, 20)} {FRAMED[style]}" for state, style in states.items() if state]
+    told = [f"{label(state, 20)} ({FRAMED[style]})" for state, style in states.items() if state]
     legend = wrapped("frames: " + ", ".join(told), COLUMN, 8.5) if told else []
 
     def draw(pen: Pen) -> None:
@@ -511,7 +513,7 @@ def _tree(panel: Tree) -> Drawn:
             ground = _ground(node.value, panel.scale) or "#ffffff"
             axes.add_patch(
                 FancyBboxPatch((left, middle - 0.09), width, 0.18, boxstyle="round,pad=0,rounding_size=0.04", fc=ground,
-                               ec=TEXT if thick > 1 else SOFT, lw=thick, ls=frame, zorder=2)
+                               ec=TEXT if thick > 1 else SOFT, lw=thick, ls=frame, zorder=2, clip_on=False)
             )  # fmt: skip
             axes.text(left + width / 2, middle, name, size=8.5 * max(squeezed, 0.4), ha="center", va="center_baseline",
                       color=ink(ground), parse_math=False, zorder=3)  # fmt: skip

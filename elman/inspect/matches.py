@@ -5,6 +5,7 @@ found.units, found.same_units[0].text, found.nearest[0].text
 
 Units that are on throughout the phrase and off around it are what LSTMVis selects (Strobelt et al. 2018); here one may
 be on below zero as well. The corpus is read a block at a time and only the best places are kept: it may be of any size.
+Without one it is the text itself that is looked in.
 """
 
 import heapq
@@ -23,7 +24,7 @@ from elman.errors import UserError
 from elman.inspect.features import decoded_pieces
 from elman.inspect.methods import cut_panels
 from elman.inspect.phrase import find_phrase
-from elman.inspect.traces import TraceBlock, corpus_ids, encoded, trace_blocks
+from elman.inspect.traces import TraceBlock, corpus_ids, encoded, label_place, trace_blocks
 from elman.inspect.view import AnyModel, View
 from elman.tasks.language import LanguageModel
 from elman.tasks.traces import refusal, trace_text
@@ -37,7 +38,7 @@ class MatchesOptions(Section):
     """Which tokens, and where to look."""
 
     phrase: str | None = Field(None, description="START:STOP, tokens from 1, or a part of the text.")
-    corpus: str | None = Field(None, min_length=1, description="A text file to look in.")
+    corpus: str | None = Field(None, min_length=1, description="A text file to look in; the text itself, if not given.")
     threshold: float = Field(0.3, gt=0, le=1000, description="A unit is on from this value, or from minus this value.")
     layer: int | None = Field(None, ge=1, description="From 1; the last, if not given.")
     part: str = Field("h", description="A letter of the cell's equation: h, c, i, f, o, g, r, z, n.")
@@ -92,7 +93,7 @@ def matches(
     model: LanguageModel,
     text: str,
     phrase: str,
-    corpus: str | Path,
+    corpus: str | Path | None = None,
     *,
     threshold: float = 0.3,
     layer: int | None = None,
@@ -101,7 +102,7 @@ def matches(
     context: int = 10,
     label: str | None = None,
 ) -> Matches:
-    """Places in a corpus where a model is as it is in a part of a text."""
+    """Places in a corpus, or in the text itself, where a model is as it is in a part of the text."""
     whole = trace_text(model, text, label)
     trace = whole.shortened(MOST)
     name, values = trace.part(layer, part)
@@ -113,7 +114,7 @@ def matches(
     around = [place for place in (start - 1, stop) if 0 <= place < len(on)]
     units = np.flatnonzero(on[start:stop].all(axis=0) & ~on[around].any(axis=0))
     signs = signs[units]
-    ids = corpus_ids(model, corpus, label)
+    ids = _own_ids(model, text, label) if corpus is None else corpus_ids(model, corpus, label)
     last = start if backward else stop - 1  # the token of the phrase that is read last
     same, nearest = _Longest(count), _Nearest(count, values[last])
     for block in trace_blocks(model, ids, [name]):
@@ -134,6 +135,11 @@ def matches(
         model.tokenizer.settings.kind == "words",
         len(whole.tokens) - len(trace.tokens),
     )
+
+
+def _own_ids(model: LanguageModel, text: str, label: str | None) -> IdStream:
+    labels = [label_place(model, label)] if model.labels else None
+    return IdStream(encoded(model, text).astype(np.uint32), labels=labels)
 
 
 Place = tuple[int, int, float]
@@ -211,7 +217,7 @@ class MatchesView(View[Matches]):
     """Where else a model is as it is in a phrase."""
 
     name = "matches"
-    about = "the units that a part of the text turns on, and where in a corpus they are on or the state is near"
+    about = "the units that a part of the text turns on, and where else they are on or the state is near"
     Options = MatchesOptions
 
     def refusal(self, model: AnyModel) -> str | None:
@@ -220,13 +226,10 @@ class MatchesView(View[Matches]):
 
     def compute(self, model: AnyModel, texts: Sequence[str], options: MatchesOptions) -> list[Matches]:
         """The places of the corpus that match a phrase, for each text."""
-        phrase, corpus = options.phrase, options.corpus
-        if phrase is None:
+        if options.phrase is None:
             raise UserError("say which part of the text: give phrase as a part of it, or as START:STOP in tokens")
-        if corpus is None:
-            raise UserError("say where to look: give corpus, a text file")
-        asked = options.model_dump(exclude={"phrase", "corpus"})
-        return [matches(cast(LanguageModel, model), text, phrase, corpus, **asked) for text in texts]
+        asked = options.model_dump()
+        return [matches(cast(LanguageModel, model), text, **asked) for text in texts]
 
     def panels(self, data: Matches) -> list[Panel]:
         """The phrase, its units, and the places found."""

@@ -71,6 +71,8 @@ def run_parts(subject: Subject, vectors: Tensor, embedded: PackedSequence, make:
     """
     body, head, pooling = subject.body, subject.head, subject.pooling
     sizes = embedded.batch_sizes
+    size = vectors.size(-1) - subject.scored
+    vectors, scores = vectors[..., :size], vectors[..., size:]
 
     def run(stack: Recurrent, backward: bool, depth: int, below: Tensor) -> tuple[Tensor, State]:
         cells = [make(cell) for cell in cells_of(stack.layers[depth])]
@@ -96,7 +98,8 @@ def run_parts(subject: Subject, vectors: Tensor, embedded: PackedSequence, make:
     outputs = linear(pooled, head.weight.detach().double())
     bias = torch.zeros_like(outputs[0])
     bias[-1] = head.bias.detach()
-    return outputs + bias
+    outputs = outputs + bias
+    return outputs.index_add(0, sequence_of_rows(embedded), scores) if subject.scored else outputs
 
 
 def _reading(run: Callable[[Recurrent, bool, int, Tensor], tuple[Tensor, State]], stack: Any, backward: bool) -> Any:

@@ -40,7 +40,7 @@ def pooling_weights(model: TextClassifier, texts: Sequence[str]) -> list[Pooling
     with torch.inference_mode(), subject.evaluating():
         assert isinstance(subject.pooling, AttentionPooling)
         for numbers, tokens in subject.batches([cut.tokens for cut in cuts]):
-            steps, _ = subject.body(subject.embed(tokens))
+            steps, _ = subject.body(subject.model.network.parts(subject.embed(tokens))[0])
             rows = tokens.unpacked(subject.pooling.weights(steps).data.numpy())
             for number, row in zip(numbers.tolist(), rows, strict=True):
                 cut, own = cuts[number], cuts[number].own(row)

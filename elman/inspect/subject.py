@@ -162,6 +162,11 @@ class Subject(ABC):
     # What follows
 
     @property
+    def scored(self) -> int:
+        """Numbers behind the vector of a token that are added to the outputs as they are: the scores of n-grams."""
+        return 0
+
+    @property
     def body(self) -> "Recurrent | Towers":
         """The recurrent layers."""
         return self.model.network.body  # type: ignore[no-any-return]
@@ -239,6 +244,10 @@ class ClassifierSubject(Subject):
         from elman.nn.inputs import Inputs
 
         return self.model.network.embed(Inputs.of(*self.model.vocabulary.spelled(tokens)))
+
+    @property
+    def scored(self) -> int:
+        return 0 if self.model.network.ngrams is None else len(self.names)
 
     def rows(self, values: NDArray[Any], tokens: Ragged) -> list[NDArray[Any]]:
         return [row[None] for row in values]

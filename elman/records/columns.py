@@ -4,10 +4,12 @@ A record has two parts: a text and its label, or a source and its target. `Roles
 `Roles.find` looks at the first rows, `Columns` takes the parts out of all of them.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, NamedTuple
 
 from elman.errors import UserError
@@ -108,14 +110,17 @@ class Roles:
         """Look at the first rows of a table, or at the first of some objects, for what is not told."""
         where, top = next(rows, (None, []))
         if where is None:
-            raise UserError(f"{source} holds no {what}: give some with a {self.first} and a {self.second} in each")
+            raise UserError(
+                f"{source} holds no {what}: give some with {_one(self.first)} and {_one(self.second)} in each"
+            )
         is_table = isinstance(top, list)
         if not is_table:
             told = tuple(None if column is None else str(column) for column in told)  # type: ignore[assignment]
         names = list(top) if not is_table or self.is_header(list(top), told) else []
         for column in told:
             _check(where, top, column)
-        first, second = self.fill(top, names, told, rows)
+        sample = [row for _, row in islice(rows, SAMPLE)]
+        first, second = self.fill(top, names, told, sample)
         if first is None or (second is None and self.second_needed):
             raise RecordError(where, f"has {_shown(names, top)}: say which are meant with {self.options}")
         for column in (first, second):
@@ -124,6 +129,8 @@ class Roles:
         if second is not None and _index(top, first) == _index(top, second):
             same = f"{self.first} and {self.second} are the same {kind} {first!r}"
             raise UserError(f"{source}: {same}: give {self.options}")
+        if isinstance(top, list) and second is not None and not names and self.second_needed and not self.directed:
+            first, second = _names_above(top, (_index(top, first), _index(top, second)), sample) or (first, second)
         name = source.name if isinstance(source, Path) else source
         guess = f"{name}: the {self.first} is {kind} {first!r}, the {self.second} is {kind} {second!r} (guessed)"
         return Columns(self, first, second, guess if None in told and self.second_needed else "")
@@ -164,7 +171,7 @@ class Roles:
         """Whether a row can be nothing but a header, in a file whose name does not say that it is a table."""
         return all(named_column(row, names) is not None for names in self.usual)
 
-    def fill(self, row: Row, names: list[str], told: Two, rows: Rows) -> Two:
+    def fill(self, row: Row, names: list[str], told: Two, sample: Sequence[Row]) -> Two:
         """Both columns: as told, by usual names, the other of two; None where neither helps."""
         choices: Sequence[str | int] = names or range(1, len(row) + 1)
         taken = {choices[_index(row, column)] for column in told if column is not None} if self.directed else ()
@@ -174,7 +181,7 @@ class Roles:
             for column, usual in zip(told, self.usual, strict=True)
         ]
         if told == (None, None) and None in columns:
-            guess = self.unnamed(choices, columns, chain([row], (other for _, other in rows)))
+            guess = self.unnamed(choices, columns, [row, *sample])
             if guess is not None:
                 return guess
         if len(choices) == 2 and columns.count(None) == 1:
@@ -187,8 +194,7 @@ class Roles:
         """A guess where names do not tell: of two columns the label is the one with fewer different values."""
         if len(choices) != 2 or any(columns):
             return None
-        sample = islice(rows, SAMPLE)
-        values = [row if isinstance(row, list) else [*row.values()] for row in sample if len(row) == 2]
+        values = [row if isinstance(row, list) else [*row.values()] for row in rows if len(row) == 2]
         first, second = (len({str(value[column]) for value in values}) for column in (0, 1))
         return (choices[1], choices[0]) if first < second else (choices[0], choices[1])
 
@@ -257,7 +263,7 @@ class LineRoles(Roles):
     second_needed: bool = False
     guesses: bool = False
 
-    def fill(self, row: Row, names: list[str], told: Two, rows: Rows) -> Two:
+    def fill(self, row: Row, names: list[str], told: Two, sample: Sequence[Row]) -> Two:
         """What is not told is called so; else the first column is the text, and the second of two the label."""
         text, label = told
         is_table = isinstance(row, list)
@@ -278,6 +284,38 @@ def named_column(names: Sequence[str], usual: tuple[str, ...]) -> str | None:
     return next((spelt[name] for name in usual if name in spelt), None)
 
 
+def _names_above(top: list[str], columns: tuple[int, int], rows: Sequence[Row]) -> tuple[str, str] | None:
+    """The names of a text and a label, where the row at the top holds names and no record; None where it holds one.
+
+    A name stands above labels that come again and again, and is none of them; above a text stand few words. Where some
+    label comes only once, so may that of a first record, and the texts have to be longer than names are.
+
+    >>> rows = [["Where is my money?", "billing"], ["It does not start", "technical"]] * 10
+    >>> _names_above(["subject", "queue"], (0, 1), rows)
+    ('subject', 'queue')
+    >>> _names_above(["Where is it?", "billing"], (0, 1), rows) is None
+    True
+    """
+    text, label = (top[column].strip() for column in columns)
+    others = [row for row in rows if isinstance(row, list) and len(row) == len(top)]
+    labels = Counter(row[columns[1]].strip() for row in others)
+    if not text or not label or label in labels or len(others) < 5 * len(labels) or len(text.split()) > 3:
+        return None
+    if any(_is_number(cell) or top.count(cell) > 1 for cell in (top[column] for column in columns)):
+        return None
+    words = sum(len(row[columns[0]].split()) for row in others) / max(len(others), 1)
+    recur = min(labels.values(), default=0) > 1
+    return (top[columns[0]], top[columns[1]]) if recur or words > 4 * len(text.split()) else None
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
 def _check(where: Place, row: Row, column: Column) -> None:
     if column is not None and isinstance(row, list):
         column_index(where, row, column)
@@ -292,4 +330,9 @@ def _index(row: Row, column: str | int) -> int:
 def _shown(names: list[str], row: Row) -> str:
     if names:
         return f"the {'columns' if isinstance(row, list) else 'fields'} {', '.join(names)}"
-    return f"{len(row)} column{'s' * (len(row) > 1)}"
+    cells = ", ".join(shorten(str(cell), 30, placeholder="...") for cell in islice(row, 8))
+    return f"{len(row)} column{'s' * (len(row) > 1)} ({cells}{', ...' * (len(row) > 8)})"
+
+
+def _one(what: str) -> str:
+    return f"{'an' if what[0] in 'aeiou' else 'a'} {what}"

@@ -101,8 +101,10 @@ class TaggedReader:
         places = expand(paths)
         if not places:
             raise UserError("no file with tagged sentences was named: give at least one")
-        format = self.format or _named_format(places[0])
-        return Files(places, format, "sentences", partial(self._read, places, format, self._columns(format)))
+        formats = [self.format or _named_format(place) for place in places]
+        columns = {format: self._columns(format) for format in set(formats)}
+        written = list(zip(places, formats, strict=True))
+        return Files(places, formats[0], "sentences", partial(self._read, written, columns))
 
     def lines(
         self,
@@ -172,15 +174,17 @@ class TaggedReader:
             return None
         return _Columns(format, self.token, self.tag, self.comments, self.tagged, TOKEN_OPTION)
 
-    def _read(self, paths: list[Path], format: str, columns: "_Columns | None", bad: BadLines) -> Iterator[Sentence]:
-        for path in paths:
+    def _read(
+        self, written: list[tuple[Path, str]], columns: "dict[str, _Columns | None]", bad: BadLines
+    ) -> Iterator[Sentence]:
+        for path, format in written:
             empty = True
             lines = read_lines(path, self.encoding, bad)
-            if columns is None:
-                rows = read_objects(path, lines, format, bad)
-                sentences: Iterator[Sentence | DocumentMark] = made((partial(self._object, *row) for row in rows), bad)
+            sentences: Iterator[Sentence | DocumentMark]
+            if (own := columns[format]) is None:
+                sentences = made((partial(self._object, *row) for row in read_objects(path, lines, format, bad)), bad)
             else:
-                sentences = columns.read(path, lines, bad)
+                sentences = own.read(path, lines, bad)
             for sentence in sentences:
                 if isinstance(sentence, Sentence):
                     empty = False

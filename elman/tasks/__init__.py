@@ -348,7 +348,10 @@ def recipe_task(recipe: Path | str) -> str:
     from elman.tasks.recipes import find_recipe
 
     path = find_recipe(recipe)
-    task = str(read_toml(path).get("task", "lm"))
+    tables = read_toml(path)
+    if "task" not in tables:
+        raise UserError(f'{path} does not say what it is a recipe for: write a line such as  task = "classify"  first')
+    task = str(tables["task"])
     find_task(task, f"{path} is a recipe for the")
     return task
 

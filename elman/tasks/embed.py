@@ -466,7 +466,7 @@ class Embed(Task[Any, VectorModel]):
     name = "embed"
     about = "Train word vectors: CBOW or skip-gram, of words, phrases or n-grams inside words."
     records, unit, counted, tried = "words", "words", "questions", "WORD"
-    learns_alone = True
+    learns_alone = keeps_last = True
     Recipe, Model, Options = EmbedRecipe, VectorModel, EmbedOptions
     metrics = (
         Metric("analogies", percent=True),

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from elman.baselines.series import series_baselines
-from elman.batches.numbers import Frame, Windows, hold_out_ends
+from elman.batches.numbers import SeriesFrame, Windows, hold_out_ends
 from elman.draw.forecast import draw_forecast, shown_forecast
 from elman.metrics.forecast import forecast_scores
 from elman.metrics.metric import Metric
@@ -88,7 +88,7 @@ class ForecasterConfig(Config):
     """What a forecaster's config.json holds."""
 
     model: ModelSettings
-    frame: Frame
+    frame: SeriesFrame
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -189,7 +189,7 @@ class SeriesTask(Task[Series, Forecaster]):
             if "test" not in parts and data.test_fraction:
                 train, parts["test"] = hold_out(train, data.test_fraction, recipe.train.seed, self.records)
             held = super().settle({**parts, "train": train}, recipe, say)
-            return replace(held, facts={"frame": Frame.fit(held.train, data.horizon, data.context)})
+            return replace(held, facts={"frame": SeriesFrame.fit(held.train, data.horizon, data.context)})
         shares = {"test": data.test_fraction, "dev": data.dev_fraction}
         shares = {split: share for split, share in shares.items() if share and split not in parts}
         train, ends, frame = hold_out_ends(train, shares, data.horizon, data.context, data.season)

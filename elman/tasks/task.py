@@ -96,6 +96,7 @@ class Training(Generic[R, M]):
     def __init__(self, task: "Task[R, M]", recipe: Any, data: Any, model: M, examples: Any) -> None:
         self.task, self.recipe, self.data, self.model, self.examples = task, recipe, data, model, examples
         self.unit, self.nats, self.learns_alone = task.unit, task.nats, task.learns_alone
+        self.keeps_last = task.keeps_last
         self.current: Any = None
         """The training batches, once they are asked for."""
         self.kept: dict[str, Any] = {}
@@ -158,6 +159,7 @@ class Task(Generic[R, M]):
     example              a line of Python for its cards
     inherited = ()       keys of `data` that a run which starts from a trained model has from it, as it has its network
     learns_alone = False whether `update` learns from a batch, by a kernel, in place of `loss` and an optimizer
+    keeps_last = False   whether `watch` has the last model kept, so that no evaluation is called the best so far
     reads_images = False whether a record is an image: `elman predict` is given them by their paths
     """
 
@@ -177,6 +179,7 @@ class Task(Generic[R, M]):
     example: ClassVar[str] = 'model.predict("a text")'
     inherited: ClassVar[tuple[str, ...]] = ()
     learns_alone: ClassVar[bool] = False
+    keeps_last: ClassVar[bool] = False
     reads_images: ClassVar[bool] = False
 
     # Records

@@ -245,7 +245,7 @@ def _classifier_trace(model: TextClassifier, network: Any, text: str) -> Trace:
     read = model.vocabulary.encode([text])
     known = None if isinstance(model.vocabulary, WordEncoder) else model.vocabulary.tokenizer.tokens
     tokens = [str(one) if known is None else known[one] for one in read.data.tolist()]
-    trace = network.body.trace(network.embed(_inputs(*model.vocabulary.spelled(read))))
+    trace = network.body.trace(network.parts(network.embed(_inputs(*model.vocabulary.spelled(read))))[0])
     found = _traced(tokens, network.body, trace)
     if not isinstance(network.pooling, AttentionPooling):
         return found

@@ -39,7 +39,7 @@ def split_tag(tag: str) -> tuple[str, str]:
     """
     prefix, _, kind = tag.partition("-")
     if tag != OUTSIDE and prefix not in ("B", "I", "E", "S"):
-        raise UserError(f"the tag {tag!r} marks no span: write O, or one of B-, I-, E-, S- before the type")
+        raise UserError(f"the tag {tag[:200]!r} marks no span: write O, or one of B-, I-, E-, S- before the type")
     return prefix, kind or UNTYPED
 
 

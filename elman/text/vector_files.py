@@ -69,10 +69,16 @@ def read_vectors(
 
 
 def is_binary(path: Path) -> bool:
-    """Whether a file is one of word2vec's binary ones: two numbers, and behind them what is no text."""
+    """Whether a file is one of word2vec's binary ones: two numbers, and behind them what is no text.
+
+    Text that is not in UTF-8 is text all the same: its numbers can be read.
+    """
     with path.open("rb") as file:
-        heading, start = file.readline(100), file.read(4096)
-    if _heading(heading) is None:
+        heading = _heading(file.readline(100))
+        if heading is None:
+            return False
+        start = file.read(max(4096, 32 * min(heading[1], 1 << 12)))  # a line of text at least
+    if _numbers(start.partition(b"\n")[0].decode("latin-1").rstrip(" \r")) == heading[1] > 0:
         return False
     try:
         start[: start.rfind(b" ")].decode("utf-8")
@@ -91,11 +97,15 @@ def _text(path: Path, wanted: _Wanted) -> Iterator[Row]:
         for number, raw in enumerate(file, 1):
             line = raw.rstrip(" \r\n")
             if number == 1 and (heading := _heading(line.encode())) is not None:
-                count = heading[0]
+                count, size = heading
                 continue
             if not line:
                 continue
             word, _, rest = line.partition(" ")
+            if not taken and count and (found := _numbers(line)) != size:
+                raise UserError(
+                    f"{path}:{number} has {found:,} numbers behind its word, and the first line says {size:,}: mend it"
+                )
             size = size or len(rest.split())
             taken += 1
             if wanted(taken, word):
@@ -110,11 +120,28 @@ def _heading(line: bytes) -> tuple[int, int] | None:
     return (int(parts[0]), int(parts[1])) if plain else None
 
 
+def _numbers(line: str) -> int:
+    """How many numbers stand behind the word of a line.
+
+    >>> _numbers("new york 0.5 -1e-3")
+    2
+    """
+    found = 0
+    for part in reversed(line.split(" ")[1:]):
+        try:
+            float(part)
+        except ValueError:
+            break
+        found += 1
+    return found
+
+
 def _parse(path: Path, number: int, line: str, size: int) -> tuple[str, NDArray[np.float32]]:
     """The word, which may hold blanks, and its vector."""
     word, *numbers = line.rsplit(" ", size)
     try:
-        vector = np.array(numbers, dtype=np.float32)
+        with np.errstate(over="ignore"):  # which is told below
+            vector = np.array(numbers, dtype=np.float32)
     except ValueError:
         vector = np.zeros(0, np.float32)
     if not size or len(vector) != size or not np.isfinite(vector).all():

@@ -218,7 +218,7 @@ class Trainer:
             sample = self.task.sample() if hasattr(self.task, "sample") else None
         self._react(found, best)
         log.add("dev", self.step, **scores, seconds=self.seconds)
-        self.reporter.evaluation(self.step, scores, best)
+        self.reporter.evaluation(self.step, scores, best and not getattr(self.task, "keeps_last", False))
         if sample is not None:
             log.add("sample", self.step, text=sample)
             self.reporter.sample(self.step, sample)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elman.batches.numbers import Frame, autocorrelations, cut_ends, find_season, hold_out_ends, naive_errors
+from elman.batches.numbers import SeriesFrame, autocorrelations, cut_ends, find_season, hold_out_ends, naive_errors
 from elman.errors import UserError
 from elman.records.series import Series, SeriesColumns
 
@@ -19,8 +19,8 @@ def series(values: object, name: str = "", label: float | None = None, beside: o
     return Series(name, column, covariates, label=label)
 
 
-def frame(horizon: int = 2, context: int = 3, **more: object) -> Frame:
-    return Frame(**{"channels": 1, "horizon": horizon, "context": context, "naive": {"": (1.0,)}, **more})  # type: ignore[arg-type]
+def frame(horizon: int = 2, context: int = 3, **more: object) -> SeriesFrame:
+    return SeriesFrame(**{"channels": 1, "horizon": horizon, "context": context, "naive": {"": (1.0,)}, **more})  # type: ignore[arg-type]
 
 
 @given(st.lists(st.integers(-(10**6), 10**6).map(lambda number: number / 100), min_size=5, max_size=30))
@@ -64,7 +64,7 @@ def test_quantiles_never_cross_and_outputs_come_channel_by_channel() -> None:
 
 def test_labels_and_covariates_are_on_scales_of_their_own() -> None:
     known = [series([1, 2, 3], str(n), float(label), [5, 6, 7]) for n, label in enumerate((10, 30))]
-    made = Frame.fit(known, horizon=12)
+    made = SeriesFrame.fit(known, horizon=12)
     assert made.label == (20.0, 10.0) and made.horizon == 1 and made.covariates[0][0] == 6.0
     windows = made.every(known)
     assert windows.targets.ravel().tolist() == [-1, 1] and windows.truth().ravel().tolist() == [10, 30]
@@ -88,7 +88,7 @@ def test_a_cut_series_keeps_at_least_its_horizon() -> None:
 
 def test_each_series_has_its_own_naive_error_and_a_new_one_their_mean() -> None:
     small, large = series(np.arange(30.0), "small"), series(10 * np.arange(30.0), "large")
-    made = Frame.fit([small, large], horizon=2, context=3, season=1)
+    made = SeriesFrame.fit([small, large], horizon=2, context=3, season=1)
     assert made.naive == {"small": (1.0,), "large": (10.0,)}
     assert made.before([(large, 5), (series([1, 2, 3], "new"), 3)]).naive.ravel().tolist() == [10, 5.5]
 
@@ -114,7 +114,7 @@ def test_naive_errors_of_what_never_changes_or_is_too_short_are_its_size() -> No
 
 def test_what_is_too_short_or_has_other_columns_is_told_of() -> None:
     with pytest.raises(UserError, match=r"longest series has 6 steps.*-s data.horizon=1 -s data.context=1"):
-        Frame.fit([series(range(6))], horizon=12)
+        SeriesFrame.fit([series(range(6))], horizon=12)
     with pytest.raises(UserError, match="look back 3 steps and ahead 2"):
         frame().every([series([1, 2, 3])])
     with pytest.raises(UserError, match=r"1 columns to forecast and 1 covariates.*trained on 1 and 0"):
@@ -130,7 +130,7 @@ def test_autocorrelations_are_those_of_numpy() -> None:
 def test_a_flat_window_is_on_the_scale_of_its_series() -> None:
     low, high = (series([1, 1, 1, 1, 3, 1, 1, 1, 1, 5] * 4, name) for name in ("low", "high"))
     high = Series("high", 1e6 * high.values, high.covariates)
-    made = Frame.fit([low, high], horizon=1, context=3, season=1)
+    made = SeriesFrame.fit([low, high], horizon=1, context=3, season=1)
     windows = made.before([(low, 3), (high, 3), (series([7e-4] * 3, "new"), 3), (series([0] * 3, "new"), 3)])
     assert windows.scale[1].item() == pytest.approx(1e6 * windows.scale[0].item())
     assert windows.scale[0].item() == made.naive["low"][0]
@@ -140,7 +140,7 @@ def test_a_flat_window_is_on_the_scale_of_its_series() -> None:
 
 @pytest.mark.parametrize("level", [0.0, 5e-324, 1e-50, 3.0, 1e9])
 def test_what_never_changes_is_learnt_as_that(level: float) -> None:
-    made = Frame.fit([series([level] * 40)], horizon=2, context=4)
+    made = SeriesFrame.fit([series([level] * 40)], horizon=2, context=4)
     windows = made.every([series([level] * 40)])
     assert not windows.inputs.data.any() and not windows.targets.any()
     assert windows.scale[0].item() == (level if level > 1e-100 else 1.0)
@@ -163,7 +163,7 @@ def test_a_run_that_starts_from_another_has_its_steps_and_errors_of_its_own() ->
 def test_what_is_left_out_is_said() -> None:
     columns = SeriesColumns(("x",), left_out=("town",))
     train = [replace(series(range(length), str(length)), columns=columns) for length in (30, 4)]
-    said = Frame.fit(train, horizon=2, context=3, season=1).said(train)
+    said = SeriesFrame.fit(train, horizon=2, context=3, season=1).said(train)
     assert said.startswith("forecasting x: no season; forecasts look back 3 steps; left out, as they hold text: town")
     assert said.endswith("; 1 of 2 series are too short to train on, and left out")
 

@@ -58,7 +58,7 @@ def test_the_same_page_is_the_same_file(tmp_path: Path) -> None:
 
 def test_odd_texts_are_drawn(tmp_path: Path) -> None:
     draw_picture(odd_page(ODD), tmp_path / "a.svg")
-    ElementTree.parse(tmp_path / "a.svg")
+    assert ElementTree.parse(tmp_path / "a.svg").getroot().tag.endswith("svg")
 
 
 @settings(max_examples=15, deadline=None)

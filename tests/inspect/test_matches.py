@@ -97,6 +97,13 @@ def test_memory_does_not_grow_with_the_corpus(model: LanguageModel, tmp_path: Pa
     assert peaks[1] < 1.2 * peaks[0] + 100_000
 
 
+def test_without_a_corpus_the_text_itself_is_looked_in(model: LanguageModel) -> None:
+    found = matches(model, TEXT * 3, "(abca", threshold=0.1)
+    assert found.looked_at == 3 * len(TEXT)
+    assert found.nearest[0].stop == found.stop and found.nearest[0].score == pytest.approx(1.0, abs=1e-4)
+    assert found.same_units[0].text == (TEXT * 3)[found.same_units[0].start : found.same_units[0].stop]
+
+
 def test_the_view_draws_the_places(model: LanguageModel, folder: Path) -> None:
     options = {"phrase": "(abca", "corpus": str(folder / "held.txt"), "threshold": 0.1, "count": 4}
     explanation = elman.inspect.explain(model, TEXT, view="matches", **options)
@@ -112,7 +119,6 @@ def test_wrong_input_is_told_in_a_sentence(model: LanguageModel, folder: Path) -
     corpus = str(folder / "held.txt")
     for options, message in (
         ({"corpus": corpus}, "say which part of the text"),
-        ({"phrase": "ab"}, "say where to look"),
         ({"phrase": "xyz", "corpus": corpus}, "'xyz' is not in the text"),
         ({"phrase": "5:99", "corpus": corpus}, "count from 1 to 11"),
         ({"phrase": "", "corpus": corpus}, "the phrase '' is not in the text"),

@@ -133,9 +133,9 @@ def test_phrases_follow_the_sentences_and_stand_where_they_do(tmp_path: Path) ->
         ("a.csv", "text,label\na,x\n", {"phrases": True}, r"data\.phrases=true is for sentiment trees"),
         ("a.csv", "text,lable\na,x\n", {"label": "label"}, r"a\.csv:1 has no column called 'label'.*'lable'"),
         ("a.csv", "a,b\n", {"label": 3, "text": 1}, "no column 3"),
-        ("a.csv", "a,b,c\nd,e,f\n", {}, r"a\.csv:1 has 3 columns: say which"),
+        ("a.csv", "a,b,c\nd,e,f\n", {}, r"a\.csv:1 has 3 columns \(a, b, c\): say which"),
         ("a.csv", "text,stars,place\na,b,c\n", {}, "the columns text, stars, place: say which"),
-        ("a.csv", "word\n", {}, "has 1 column: say which"),
+        ("a.csv", "word\n", {}, r"has 1 column \(word\): say which"),
         ("a.csv", "a,b\n", {"text": 1, "label": 1}, "the same column"),
         ("a.csv", "text,label\na,x\nb\n", {}, r"a\.csv:3 has 1 columns where the first row has 2"),
         ("a.csv", "text,label\na,x\n ,y\n", {}, r"a\.csv:3 has an empty text"),
@@ -320,3 +320,25 @@ def test_names_that_stand_in_both_splits(data_dir: Path) -> None:
         for split in ("train", "test")
     )
     assert overlap(train, test) / len(test) == pytest.approx(0.115, abs=0.0005)
+
+
+TICKETS = "I was charged twice for it,{0}\nThe screen stays black today,technical\n" * 20
+
+
+@pytest.mark.parametrize("options", [{}, {"text": 1, "label": 2}])
+def test_a_header_of_names_that_are_not_usual_is_no_record(tmp_path: Path, options: dict) -> None:
+    files = LabelledReader(**options).files(write(tmp_path / "a.csv", "subject,queue\n" + TICKETS.format("billing")))
+    assert Counter(record.labels for record in files.records()) == {("billing",): 20, ("technical",): 20}
+    assert options or "'subject', the label is column 'queue'" in files.guess
+
+
+def test_a_first_record_with_a_rare_label_is_no_header(tmp_path: Path) -> None:
+    names = "Ada,Rare\n" + "Smith,English\nMüller,German\nSato,Japanese\n" * 20 + "Rossi,Italian\n"
+    for content, first in ((TICKETS.format("billing"), "billing"), (names, "Rare")):
+        files = LabelledReader().files(write(tmp_path / "b.csv", content))
+        assert pairs(files)[0][1] == (first,)
+
+
+def test_columns_that_cannot_be_told_are_shown(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"a.csv:1 has 4 columns \(id, opened, subject, queue\): say which are meant"):
+        LabelledReader().files(write(tmp_path / "a.csv", "id,opened,subject,queue\n1,2024-01-02,It broke,technical\n"))

@@ -70,6 +70,12 @@ def test_conllu_without_multiword_and_empty_lines(tmp_path: Path, tag: str | Non
     assert next(TaggedReader().files(place).records()).where == Place(place, 4)
 
 
+def test_each_file_is_read_as_it_is_written(tmp_path: Path) -> None:
+    places = [write(tmp_path / "a.conllu", CONLLU), write(tmp_path / "b.conll", "Yes\tINTJ\n")]
+    words = [sentence.tokens for sentence in TaggedReader().files([*places, places[1]]).records()]
+    assert words == [("Vamos", "nos", "mar"), ("Yes",), ("Yes",)]
+
+
 def test_json_lines_and_tokens_alone(tmp_path: Path) -> None:
     place = write(tmp_path / "a.jsonl", '{"words": ["Yes"], "tags": ["O"]}\n\n{"words": ["No"], "tags": ["O"]}\n')
     assert found(place, token="words") == [(("Yes",), ("O",)), (("No",), ("O",))]

@@ -244,3 +244,9 @@ def test_variants_that_say_nothing_or_too_much(
     with pytest.raises(UserError, match=sentence):
         run(recipe, tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_recipe_says_what_it_is_for(recipe: Path, tmp_path: Path) -> None:
+    recipe.write_text(recipe.read_text().replace('task = "classify"', ""))
+    with pytest.raises(UserError, match=r'small.toml does not say what it is a recipe for: .* task = "classify"'):
+        run(recipe, tmp_path / "out")

@@ -1,5 +1,7 @@
 """A damaged model folder works all the same, or is told of in one sentence that names what is wrong with it."""
 
+import functools
+import io
 import json
 import random
 import resource
@@ -9,18 +11,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 import elman
 from elman import kernels
 from elman.decode import Sampling
 from elman.errors import UserError
-from elman.tasks import LanguageModel, Translator
+from elman.tasks import Captioner, ImageAnswerer, LanguageModel, Translator, VectorModel
 from elman.tasks.export import export
+from tests.tasks import answer_runs as answer
+from tests.tasks import caption_runs as caption
 from tests.tasks import classify_runs as classify
+from tests.tasks import embed_runs as embed
 from tests.tasks import runs as language
 from tests.tasks import tag_runs as tag
 from tests.tasks import translate_runs as translate
+from tests.tasks import tree_runs as tree
 from tests.tasks.damaged import Damage, damages
+from tests.train.toy import quiet
 
 MEGABYTES = 400  # that a damaged folder of a few kilobytes may take at most
 QUICK, MANY = 25, 300  # damages of each model that every run of the tests tries, and that `make test-slow` tries
@@ -42,20 +50,36 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sentences = tag.write(folder / "sentences.conll")
     tag.run(sentences, folder / "tag", short, "model.crf=true")
     translate.run(translate.write(folder / "pairs.tsv"), folder / "translate", short)
+    others = {
+        "tree": (tree.SMALL, tree.write_trees(folder / "trees.txt")),
+        "answer": (answer.SMALL, answer.write(folder / "questions.tsv", 8)),
+        "caption": (caption.SMALL, caption.images(folder, 8)),
+        "embed": ((*embed.SMALL, "model.ngram_max=4"), folder / "text.txt"),
+    }
+    for name, (settings, data) in others.items():
+        elman.fit(name, out=folder / name, train=data, settings=[*settings, short], reporter=quiet())
     if kernels.available():
-        for name in ("lm", "classify", "tag", "translate"):
+        for name in ("lm", "classify", "tag", "translate", "tree", "answer", "caption"):
             export(folder / name, folder / f"{name}-int8", int8=True)
     return folder
 
 
-NAMES = ("lm", "ngram", "labels", "classify", "words", "tag", "translate")
-INT8 = ("lm-int8", "classify-int8", "tag-int8", "translate-int8")
+NAMES = ("lm", "ngram", "labels", "classify", "words", "tag", "translate", "tree", "answer", "caption", "embed")
+INT8 = ("lm-int8", "classify-int8", "tag-int8", "translate-int8", "tree-int8", "answer-int8", "caption-int8")
 EVERY = [
     pytest.param(name, marks=pytest.mark.skipif(not kernels.available(), reason="the kernels were not built"))
     if name in INT8
     else name
     for name in (*NAMES, *INT8)
 ]
+
+
+@functools.cache
+def image() -> bytes:
+    """The content of an image's file."""
+    content = io.BytesIO()
+    Image.new("RGB", (16, 16), "red").save(content, "PNG")
+    return content.getvalue()
 
 
 def use(folder: Path) -> None:
@@ -67,6 +91,12 @@ def use(folder: Path) -> None:
         model.score("the", label=label)
     elif isinstance(model, Translator):
         model.predict("abc", max_length=8)
+    elif isinstance(model, Captioner):
+        model.predict(image(), max_length=8)
+    elif isinstance(model, ImageAnswerer):
+        model.predict(image(), "what is red ?")
+    elif isinstance(model, VectorModel):
+        model.predict("the")
     else:
         model.predict("Ada went to London")
 
@@ -144,6 +174,10 @@ def changed(whole: Path, target: Path, file: str, change: Any) -> Path:
         ("translate", "config.json", lambda c: c["search"].update(beam=0), "'search.beam' = 0"),
         ("translate", "config.json", lambda c: c.update(foreign=3), "'foreign' = 3"),
         ("translate", "tokenizer.json", lambda c: c.update(target=3), "'target' in"),
+        ("caption", "config.json", lambda c: c.update(longest=2**70), "'longest' = 11805"),
+        ("answer", "config.json", lambda c: c.update(channels=0), "'channels' = 0"),
+        ("tree", "config.json", lambda c: c["model"].update(network="tree"), "'model.network' = 'tree'"),
+        ("embed", "config.json", lambda c: c["model"].update(embedding=0), "'model.embedding' = 0"),
     ],
 )
 def test_the_sentence_names_the_file_and_the_key(

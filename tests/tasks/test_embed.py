@@ -146,14 +146,15 @@ def test_ngrams_give_words_that_were_never_seen_a_vector(folder: Path, tmp_path:
         made.vector("xyz")  # none of its n-grams stands in a known word
 
 
-def test_data_in_memory_and_the_last_model_is_kept() -> None:
+def test_data_in_memory_and_the_last_model_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
     made = elman.fit(
         "embed",
         train=["a b c d e f"] * 50,
         settings={"text.min_count": 1, "model.embedding": 5, "train.epochs": 2, "train.threads": 1},
-        verbose=False,
     )
     assert len(made.vectors) == 6
+    said = capsys.readouterr()
+    assert "held out: " in said.out + said.err and "best so far" not in said.out + said.err
 
 
 # Questions

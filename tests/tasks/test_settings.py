@@ -70,7 +70,7 @@ def test_values_arrive_as_they_are(key: str, value: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("settings", [{"model": {}}, ["model={layers=4}"], {"model": {"layers": 4}}])
 def test_a_section_lies_over_what_the_recipe_has(settings: Any) -> None:
-    assert read("lm", "tinyshakespeare", settings).model.hidden == 448
+    assert read("lm", "tinyshakespeare", settings).model.hidden == 512
 
 
 def test_a_run_takes_tuples_numbers_of_numpy_and_paths(tmp_path: Path) -> None:

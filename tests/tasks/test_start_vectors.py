@@ -208,3 +208,10 @@ def test_the_older_names_of_a_tagger_are_understood(data: Path) -> None:
 def test_a_negative_number_of_epochs_is_refused() -> None:
     with pytest.raises(UserError, match="a number of epochs from 0 on"):
         load_recipe(TASKS["lm"].Recipe, None, {"model.vectors": "any", "model.vectors_frozen": -1})
+
+
+def test_a_key_of_several_types_is_named_as_it_is_typed() -> None:
+    with pytest.raises(UserError, match=r"'model.vectors_frozen' = nan: should be true or false or should be a finite"):
+        load_recipe(TASKS["lm"].Recipe, None, {"model.vectors": "any", "model.vectors_frozen": float("nan")})
+    with pytest.raises(UserError, match=r"'train.clip_norm' = 1: should be left out"):
+        load_recipe(TASKS["embed"].Recipe, None, {"train.clip_norm": 1})

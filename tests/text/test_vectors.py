@@ -47,6 +47,8 @@ def test_of_several_spellings_the_first_counts(tmp_path: Path) -> None:
         ("a 1 2\nb 1 x\n", r"vectors\.txt:2 is not a word with 2 numbers"),
         ("a 1 nan\n", r"vectors\.txt:1 is not a word with 2 numbers"),
         ("a\n", r"vectors\.txt:1 is not a word with some numbers"),
+        ("2 2\na 1 2 3\nb 1 2 3\n", r"vectors\.txt:2 has 3 numbers behind its word, and the first line says 2"),
+        ("1 2\na 1\n", r"vectors\.txt:2 has 1 numbers behind its word, and the first line says 2"),
         ("", "none of the words"),
     ],
 )
@@ -71,3 +73,16 @@ def test_a_text_file_that_ends_too_soon_is_told(tmp_path: Path) -> None:
     (tmp_path / "cut.txt").write_text("3 2\nthe 0.5 1\ncat 1 2\n")
     with pytest.raises(UserError, match="ends behind 2 of 3 vectors: copy it again"):
         read_vectors(tmp_path / "cut.txt")
+
+
+def test_text_in_another_encoding_is_not_taken_for_binary(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.txt"
+    path.write_bytes("3 2\nthe 1 2\ncaf\xe9 3 4\ncat 5 6\n".encode("latin-1"))
+    vectors = read_vectors(path)
+    assert vectors.words[::2] == ["the", "cat"] and vectors.matrix.tolist() == [[1, 2], [3, 4], [5, 6]]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_number_that_is_too_large_is_told_and_not_warned_of(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"vectors\.txt:1 is not a word with 2 numbers"):
+        read_vectors(write(tmp_path, "a 1e39 2\n"))
