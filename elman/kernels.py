@@ -12,6 +12,9 @@ from typing import Any
 
 from elman.errors import UserError
 
+THREADS = "OMP_NUM_THREADS"
+"""The variable of the environment that says how many threads there are to be."""
+
 native: Any = None
 """The compiled module."""
 missing: str | None = None
@@ -60,7 +63,7 @@ def threads() -> int:
 
 def use_threads(count: int) -> None:
     """Compute on so many threads from now on, and PyTorch as well, whether this process has loaded it or not yet."""
-    os.environ["OMP_NUM_THREADS"] = str(count)
+    os.environ[THREADS] = str(count)
     _threads_alone.cache_clear()
     if (torch := sys.modules.get("torch")) is not None:
         torch.set_num_threads(count)
@@ -68,7 +71,7 @@ def use_threads(count: int) -> None:
 
 @cache
 def _threads_alone() -> int:
-    wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    wanted = os.environ.get(THREADS, "").split(",")[0].strip()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(int(wanted) if wanted.isdecimal() and int(wanted) else cores, 1024)
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
+from math import isqrt
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -136,8 +137,8 @@ class FeatureSet:
         if found is None:
             raise UserError(f"{self.name} has no features of {image.name}: {nearest(image.name, self.given)}")
         with np.errstate(over="ignore"):
-            found = np.asarray(found, np.float32)
-        if not np.isfinite(found).all():
+            finite = np.isfinite(found.astype(np.float32)).all()  # as they will be computed with
+        if not finite:
             raise UserError(f"{self.name} has numbers of {image.name} that are not finite: make them anew")
         return found
 
@@ -157,7 +158,7 @@ def grid_of(places: int) -> tuple[int, int]:
     >>> grid_of(49), grid_of(5)
     ((7, 7), (1, 5))
     """
-    side = round(places**0.5)
+    side = isqrt(places)
     return (side, side) if side * side == places else (1, places)
 
 

@@ -30,7 +30,8 @@ class NGramScores(nn.Module):
 
     def forward(self, tokens: PackedSequence) -> Tensor:
         """g_t of each step, packed as the ids are (N x C)."""
-        order = np.zeros(1, np.int64) if tokens.sorted_indices is None else tokens.sorted_indices.numpy()
+        count, order = int(tokens.batch_sizes[0]), tokens.sorted_indices
+        order = np.arange(count) if order is None else order.numpy()
         texts = Packed(tokens.data.numpy(), tokens.batch_sizes.numpy(), order).sequences()
         rows, shares = (torch.from_numpy(texts.packed(part)) for part in texts.ngrams(self.order, len(self.weight)))
         shares = dropout(shares, self.dropout, self.training)  # N x order

@@ -19,7 +19,7 @@ from elman.nn.pooling import Pooling
 from elman.nn.recurrent import Recurrent
 
 
-class Tokens(NamedTuple):
+class QuestionTokens(NamedTuple):
     """What questions are beside their vectors, token by token."""
 
     words: PackedSequence
@@ -32,7 +32,7 @@ class Join(nn.Module):
     """From questions (B x Q) and the places of their images (B x P x M) to one vector each (B x `output_size`).
 
     >>> from torch.nn.utils.rnn import pack_sequence
-    >>> tokens = Tokens(*(pack_sequence([torch.randn(5, 3), torch.randn(2, 3)]) for _ in range(2)))
+    >>> tokens = QuestionTokens(*(pack_sequence([torch.randn(5, 3), torch.randn(2, 3)]) for _ in range(2)))
     >>> join = ProductJoin(4, 6, 8)
     >>> join(torch.randn(2, 4), join.keys(torch.randn(2, 9, 6)), tokens).shape
     torch.Size([2, 8])
@@ -46,7 +46,7 @@ class Join(nn.Module):
         """What depends on the image alone, so that it is computed once for all questions about it (N x P x K)."""
         return memory
 
-    def forward(self, query: Tensor, keys: Tensor, tokens: Tokens) -> Tensor:
+    def forward(self, query: Tensor, keys: Tensor, tokens: QuestionTokens) -> Tensor:
         raise NotImplementedError
 
 
@@ -67,7 +67,7 @@ class ProductJoin(Join):
     def keys(self, memory: Tensor) -> Tensor:
         return layer_norm(self.U(memory), (self.output_size,))
 
-    def forward(self, query: Tensor, keys: Tensor, tokens: Tokens) -> Tensor:
+    def forward(self, query: Tensor, keys: Tensor, tokens: QuestionTokens) -> Tensor:
         x = self.W(query).unsqueeze(1) * keys  # B x P x K
         return cast(Tensor, relu(self.V(x)).sum(1) / keys.shape[1] ** 0.5)
 
@@ -88,7 +88,7 @@ class ConcatenationJoin(Join):
     def keys(self, memory: Tensor) -> Tensor:
         return cast(Tensor, self.U(memory))
 
-    def forward(self, query: Tensor, keys: Tensor, tokens: Tokens) -> Tensor:
+    def forward(self, query: Tensor, keys: Tensor, tokens: QuestionTokens) -> Tensor:
         x = relu(keys + self.W(query).unsqueeze(1))  # B x P x K
         return cast(Tensor, relu(self.V(x)).sum(1) / keys.shape[1] ** 0.5)
 
@@ -112,7 +112,7 @@ class AttentionJoin(Join):
         """The places, and behind each what every attention makes of it."""
         return torch.cat([memory, *(attention.keys(memory) for attention in self.attentions)], dim=2)  # type: ignore[operator]
 
-    def weights(self, query: Tensor, keys: Tensor, tokens: Tokens) -> Tensor:
+    def weights(self, query: Tensor, keys: Tensor, tokens: QuestionTokens) -> Tensor:
         """Where each glimpse looks (B x G x P)."""
         size = (keys.shape[2] - self.memory_size) // len(self.attentions)
         own = torch.split(keys[:, :, self.memory_size :], size, dim=2)
@@ -120,7 +120,7 @@ class AttentionJoin(Join):
         found = [a(query.unsqueeze(1), part, nothing) for a, part in zip(self.attentions, own, strict=True)]
         return torch.cat(found, dim=1)
 
-    def forward(self, query: Tensor, keys: Tensor, tokens: Tokens) -> Tensor:
+    def forward(self, query: Tensor, keys: Tensor, tokens: QuestionTokens) -> Tensor:
         context = self.weights(query, keys, tokens) @ keys[:, :, : self.memory_size]  # B x G x M
         return relu(self.U(context.flatten(1))) * torch.tanh(self.W(query))
 
@@ -159,14 +159,14 @@ class PhraseJoin(Join):
         shown = layer_norm(self.U(memory), (self.output_size,))
         return torch.cat([4 * where(shown.shape[1]).to(shown).expand(len(shown), -1, -1), shown], dim=2)
 
-    def belongs(self, tokens: Tokens) -> Tensor:
+    def belongs(self, tokens: QuestionTokens) -> Tensor:
         """How much each token belongs to each phrase (B x T x G), nothing beyond the end of a question."""
         gates = torch.sigmoid(self.W(torch.cat([tokens.words.data, tokens.states.data], dim=1)))  # rows x 2
         begins, sought = pad_packed_sequence(tokens.words._replace(data=gates), batch_first=True)[0].split(1, dim=2)
         stands = begins.cumsum(1).clamp(max=self.phrases - 1)  # B x T x 1
         return relu(1 - (stands - torch.arange(self.phrases)).abs()) * sought
 
-    def fits(self, keys: Tensor, tokens: Tokens) -> Tensor:
+    def fits(self, keys: Tensor, tokens: QuestionTokens) -> Tensor:
         """The logarithm of how well each phrase fits each place (B x G x P)."""
         words, _ = pad_packed_sequence(tokens.words, batch_first=True)  # B x T x E
         shown = keys[:, :, 2:]  # B x P x K
@@ -174,11 +174,11 @@ class PhraseJoin(Join):
         things = logsigmoid(self.o(shown)).transpose(1, 2)  # B x 1 x P
         return things + self.belongs(tokens).transpose(1, 2) @ logsigmoid(fits)
 
-    def weights(self, query: Tensor, keys: Tensor, tokens: Tokens) -> Tensor:
+    def weights(self, query: Tensor, keys: Tensor, tokens: QuestionTokens) -> Tensor:
         """How well each phrase fits each place (B x G x P)."""
         return self.fits(keys, tokens).exp()
 
-    def forward(self, query: Tensor, keys: Tensor, tokens: Tokens) -> Tensor:
+    def forward(self, query: Tensor, keys: Tensor, tokens: QuestionTokens) -> Tensor:
         fits = self.fits(keys, tokens)
         found = torch.cat([fits.exp().sum(2, keepdim=True), fits.softmax(2) @ keys], dim=2)  # B x G x 1+2+K
         return cast(Tensor, self.C(found.flatten(1)) * self.D(query))
@@ -219,11 +219,11 @@ class QuestionNetwork(ClassifierNetwork):
         """What a join needs of some images (N x P x K), from their features (N x P x C)."""
         return self.join.keys(self.image(features))
 
-    def ask(self, embedded: PackedSequence) -> tuple[Tensor, Tokens]:
+    def ask(self, embedded: PackedSequence) -> tuple[Tensor, QuestionTokens]:
         """The vector of each question (B x Q), of mean 0 and variance 1 for products of a good size, and its tokens."""
         output, state = self.body(embedded)
         query = self.output_dropout(self.pooling(output, state))
-        return layer_norm(query, (query.shape[1],)), Tokens(embedded, output)
+        return layer_norm(query, (query.shape[1],)), QuestionTokens(embedded, output)
 
     def answer(self, embedded: PackedSequence, keys: Tensor) -> Tensor:
         """The scores (B x C), from the vectors of the tokens and what `look` gave for the image of each question."""

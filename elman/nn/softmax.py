@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn import functional
 from torch.utils.dlpack import to_dlpack  # type: ignore[attr-defined]
 
@@ -43,8 +42,9 @@ class _Known(torch.autograd.Function):
         return loss
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, scale: Tensor) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled():
+            raise RuntimeError("this loss is differentiated once: for second derivatives take that of `log_probs`")
         hidden, weight, bias = ctx.saved_tensors
         if scale.item() == 1:  # as in training: a copy of the weights' gradient would be the largest of an update
             return None, None, hidden, weight, bias if ctx.has_bias else None

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
 
 from elman.errors import UserError, nearest
 from elman.records.labelled import LabelledText
@@ -48,6 +49,8 @@ def check_known(
         for label in record.labels:
             if label not in known:
                 told = nearest(label, sorted(known))
+                if record.where is not None and isinstance(record.where.path, Path) and record.where.line == 1:
+                    told += f", or where this is a header, say -s data.label_column={label} and data.text_column too"
                 raise UserError(f"{record.where} has the label {label!r}, {why}: {told}")
 
 

@@ -64,6 +64,15 @@ def dequantise(arrays: Arrays) -> dict[str, NDArray[Any]]:
     }
 
 
+def dequantised(arrays: Arrays, name: str) -> NDArray[Any]:
+    """One of the weights, in float32 where it is of integers.
+
+    >>> dequantised({"weight": np.array([[2]], np.int8), "weight.scale": np.array([0.5], np.float32)}, "weight")
+    array([[1.]], dtype=float32)
+    """
+    return dequantise({key: arrays[key] for key in (name, name + SCALE) if key in arrays})[name]
+
+
 def quantised(arrays: Arrays) -> bool:
     """Whether some of the weights are integers with scales.
 
@@ -84,7 +93,7 @@ def with_max_norm(
     """
     found = dict(arrays)
     for name in names:
-        rows = dequantise({key: arrays[key] for key in (name, name + SCALE) if key in arrays})[name]  # V x E
+        rows = dequantised(arrays, name)  # V x E
         norms = np.linalg.norm(rows, ord=norm_type, axis=1).astype(np.float64)  # the limit may be any number
         factor = np.ones(len(norms), np.float32)
         long = norms > most

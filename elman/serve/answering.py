@@ -14,7 +14,7 @@ from elman.serve.limits import Limits
 from elman.serve.service import Service
 
 T = TypeVar("T")
-LITTLE = 4096
+QUICK = 4096
 """Characters that are read or written so quickly that it is done on the event loop."""
 
 
@@ -59,7 +59,7 @@ def response_of(error: Refused | Gone) -> Response:
 
 async def aside(size: int, work: Callable[[], T]) -> T:
     """What the work on so many characters gives: done here, or in a thread where others would wait for it too long."""
-    return work() if size <= LITTLE else await asyncio.to_thread(work)
+    return work() if size <= QUICK else await asyncio.to_thread(work)
 
 
 async def until_gone(request: Request) -> None:

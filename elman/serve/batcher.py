@@ -4,7 +4,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,6 +37,11 @@ class Job:
     gone: bool = False
     """Nobody waits for it any more."""
 
+    @property
+    def kind(self) -> Hashable:
+        """What its items have in common with those of other keys: about how long one takes."""
+        return self.key[0] if isinstance(self.key, tuple) else self.key
+
 
 class Batcher:
     """Computes jobs in a thread of its own; those of one `key` that wait at the same time are one batch.
@@ -53,26 +58,26 @@ class Batcher:
         self._closed = False
         self._thread: threading.Thread | None = None
         self._last_size, self._last_end = 1, 0.0
-        self._items = 0
-        """Items that wait."""
-        self._pace = 0.0
-        """Seconds that an item takes, in the batches of late."""
+        self._items: Counter[Hashable] = Counter()
+        """Items that wait, of each kind."""
+        self._pace: dict[Hashable, float] = {}
+        """Seconds that an item of a kind takes, in the batches of late."""
 
     @property
     def full(self) -> bool:
         """Whether as many jobs wait as may: by their number, or by the time that they will take."""
-        too_long = self._items * self._pace > self.limits.max_seconds / 2
-        return too_long or len(self._waiting) >= self.limits.max_queue
+        seconds = sum(count * self._pace.get(kind, 0.0) for kind, count in self._items.copy().items())
+        return seconds > self.limits.max_seconds / 2 or len(self._waiting) >= self.limits.max_queue
 
     async def submit(self, key: Hashable, items: Sequence[Any], work: Work) -> list[Any]:
-        """The answers for some items; refused at once where too many wait, or after too long a time."""
+        """The answers for some items, at least one; refused at once where too many wait, or after too long a time."""
         loop = asyncio.get_running_loop()
         job = Job(key, list(items), work, loop, loop.create_future(), time.perf_counter())
         with self._changed:
             if self.full:
                 raise full(self.metrics, f"{self.name!r} has {len(self._waiting)} requests waiting")
             self._waiting.append(job)
-            self._items += len(job.items)
+            self._items[job.kind] += len(job.items)
             self.metrics.queue.labels(self.name).set(len(self._waiting))
             self._changed.notify()
             if self._thread is None:
@@ -116,9 +121,12 @@ class Batcher:
             busy = self._last_size >= MUCH and time.perf_counter() - self._last_end < self.limits.batch_wait / 1e3
             if busy and self.limits.batch_wait:
                 wanted = min(self._last_size, self.limits.max_batch)
-                self._changed.wait_for(lambda: self._items >= wanted, self.limits.batch_wait / 1e3)
+                self._changed.wait_for(lambda: self._items.total() >= wanted, self.limits.batch_wait / 1e3)
             parts = self._take()
-            self._items = sum(len(job.items) - job.taken for job in self._waiting)
+            left: Counter[Hashable] = Counter()
+            for job in self._waiting:
+                left[job.kind] += len(job.items) - job.taken
+            self._items = left
             return parts
 
     def _take(self) -> list[tuple[Job, int, int]]:
@@ -147,22 +155,21 @@ class Batcher:
     def _compute(self, parts: list[tuple[Job, int, int]]) -> None:
         items = [item for job, begin, end in parts for item in job.items[begin:end]]
         self.metrics.batch.labels(self.name).observe(len(items))
-        start = time.perf_counter()
+        start, first = time.perf_counter(), parts[0][0]
         try:
-            answers = list(parts[0][0].work(items))
+            answers = list(first.work(items))
             if len(answers) != len(items):
                 raise RuntimeError(f"{len(items)} items have {len(answers)} answers")
         except Exception as error:  # of one of them: each by itself, so that it is the others' no more
             self._one_by_one(parts, error)
             return
-        finally:
-            self._last_size, self._last_end = len(items), time.perf_counter()
-            took = (self._last_end - start) / len(items)
-            self._pace = (self._pace + took) / 2
-        first, done = 0, []
+        self._last_size, self._last_end = len(items), time.perf_counter()
+        took = (self._last_end - start) / len(items)
+        self._pace[first.kind] = (self._pace.get(first.kind, 0.0) + took) / 2
+        place, done = 0, []
         for job, begin, end in parts:
-            job.found += answers[first : first + end - begin]
-            first += end - begin
+            job.found += answers[place : place + end - begin]
+            place += end - begin
             if len(job.found) == len(job.items):
                 done.append((job, job.found))
         _deliver(done)

@@ -6,7 +6,9 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
+from elman.serve.answering import check_most
 from elman.serve.errors import Refused
+from elman.serve.limits import Limits
 from elman.train.recipe import Section
 
 FILES = re.compile(r"\b(file|folder)s?\b", re.IGNORECASE)
@@ -19,6 +21,19 @@ BEGINNINGS = {"feature": "labels:"}
 def names_file(name: str, field: FieldInfo) -> bool:
     """Whether an option is the name of a file or folder, or goes with one: so its description says."""
     return name not in BEGINNINGS and (name in ALSO or bool(FILES.search(field.description or "")))
+
+
+MOST_LISTED = 1000
+"""Words that are listed for one at most."""
+
+
+def check_options(given: Mapping[str, Any], limits: Limits) -> None:
+    """Refuse options that ask for more than the service offers."""
+    most = {"beam": limits.max_beam, "n_best": limits.max_n, "top": MOST_LISTED, "neighbours": MOST_LISTED}
+    most |= dict.fromkeys(("min_length", "max_length"), limits.max_tokens)
+    for name in most:
+        value = given.get(name)
+        check_most(value if isinstance(value, int) else None, most[name], name)
 
 
 def refuse_files(given: Mapping[str, Any], fields: Mapping[str, FieldInfo]) -> None:

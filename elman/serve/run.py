@@ -16,7 +16,6 @@ from elman.serve.shelf import Shelf, named_folders
 from elman.serve.workers import Workers
 
 RELOAD_SECONDS = 1.0
-THREADS = "OMP_NUM_THREADS"
 
 
 def run(
@@ -65,5 +64,5 @@ def leave_a_core(workers: int) -> None:
     A batch whose threads wait for each other stands still while the event loop has the core of one of them, and the
     event loop waits for a core while they compute: with a core of its own, answers come sooner, and as many.
     """
-    if THREADS not in os.environ:
+    if kernels.THREADS not in os.environ:
         kernels.use_threads(1 if workers > 1 else max(1, kernels.threads() - 1))

@@ -81,12 +81,15 @@ class Trainer:
 
     def failures(self) -> dict[str, str]:
         """The runs that were started here and failed, each with the last line that it has said."""
-        ended = {name: process.poll() for name, process in self._processes.items()}
+        ended = {name: process.poll() for name, process in list(self._processes.items())}  # another thread starts runs
         fine = (None, 0, INTERRUPTED, -signal.SIGTERM)  # stopped after an update, or before the first one
         return {name: self._last_words(name) for name, code in ended.items() if code not in fine}
 
     def _last_words(self, name: str) -> str:
-        lines = self._said(name).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        try:
+            lines = self._said(name).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        except OSError:
+            lines = []
         return lines[-1] if lines else "it ended without a word"
 
     def close(self) -> None:
@@ -101,7 +104,7 @@ class Trainer:
         return self.runs / f".{name}.out"
 
     def _run(self, name: str, arguments: Sequence[str]) -> None:
-        if sum(map(self.is_running, self._processes)) >= self.most:
+        if sum(map(self.is_running, list(self._processes))) >= self.most:
             raise Refused(429, f"{self.most} run is under way: stop it first", headers={"Retry-After": "60"})
         self.runs.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "elman", "train", *arguments, "--out", str(self.runs / name)]

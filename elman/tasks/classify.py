@@ -25,7 +25,7 @@ from elman.records.places import Place, source_of
 from elman.runtime import CompiledCharacters, Layers
 from elman.runtime import Encoder as CompiledLayers
 from elman.runtime.encoder import ngram_scores, pooled_size
-from elman.runtime.quantise import Arrays, dequantise
+from elman.runtime.quantise import Arrays, dequantised
 from elman.runtime.weights import Shapes
 from elman.runtime.words import KnownWords
 from elman.tasks.folder import Config
@@ -372,7 +372,10 @@ class TextClassifier(Model[ClassifierConfig, Encoder, "ClassifierNetwork", "Comp
             output_dropout=settings.output_dropout,
             locked=settings.locked,
         )
-        return settings.initialised(network, body)
+        network = settings.initialised(network, body)
+        if ngrams is not None:
+            nn.init.zeros_(ngrams.weight)  # however weights are drawn: n-grams that were never met say nothing
+        return network
 
     def about(self) -> str:
         return f"{len(self.config.labels)} classes, {self.config.model.words()}, {self.config.text.kind}"
@@ -423,7 +426,8 @@ class CompiledClassifier:
         body, *spelling = model.layers()
         if isinstance(model.vocabulary, WordEncoder):
             self.speller, size = model.vocabulary.speller, model.vocabulary.size
-            self.vectors = dequantise(weights).get("embedding.weight", np.eye(size, dtype=np.float32))
+            embedded = "embedding.weight" in weights
+            self.vectors = dequantised(weights, "embedding.weight") if embedded else np.eye(size, dtype=np.float32)
             self.characters = CompiledCharacters("spelling", weights, spelling[0])
             self.known = KnownWords(self._words)
         reads: dict[str, Any] = {"embedding": "embedding"} if model.config.model.embedding else {"one_hot": True}
@@ -431,7 +435,7 @@ class CompiledClassifier:
         reads = reads if self.known is None else {}
         self.encoder = CompiledLayers(body, weights, pooling=pooling, output="output", **reads)
         self.order = model.config.model.ngrams
-        self.ngrams = dequantise(weights)["ngrams.weight"] if self.order else None
+        self.ngrams = dequantised(weights, "ngrams.weight") if self.order else None
 
     def scores(self, encoded: Ragged) -> np.ndarray:
         """The scores of each text (N x C)."""

@@ -31,7 +31,7 @@ from elman.records.treebank import Format, LabelledTree, TreeReader, trees_of
 from elman.runtime import Encoder as CompiledLayers
 from elman.runtime import Layers
 from elman.runtime.parser import LENGTHS, LONG, SHAPES, WORDS, Shape, ShiftReduce, features, oracle
-from elman.runtime.quantise import Arrays, dequantise
+from elman.runtime.quantise import Arrays, dequantised
 from elman.runtime.trees import CompiledTrees
 from elman.runtime.weights import Shapes
 from elman.tasks.classify import chances
@@ -466,7 +466,7 @@ class TreeTask(Task[LabelledTree, TreeModel]):
     # Scores
 
     def watch(self, run: Run) -> dict[str, float]:
-        """Loss and accuracy on the held-out trees."""
+        """Loss and accuracy on the held-out trees: at the root, or where words have labels, at all nodes."""
         trees = run.once("watched", lambda: run.model.prepared(run.data.dev))
         found = _accuracies(trees, run.model.scores(trees), run.model.labels)
         accuracy = found["nodes"]["accuracy"] if _of_words(run.model, found) else found["accuracy"]
@@ -663,7 +663,7 @@ def _accuracies(trees: Sequence[LabelledTree], rows: Sequence[np.ndarray], label
 
 
 def _of_words(model: TreeModel, found: Mapping[str, Any]) -> bool:
-    """Whether every word of dependency trees has a label: that of the root alone would tell little, or nothing."""
+    """Whether more than the roots of dependency trees have labels: that of the root alone would tell little."""
     return model.config.dependency and found["nodes"]["nodes"] > found["trees"]
 
 
@@ -704,6 +704,5 @@ def _shape_score(gold: Sequence[LabelledTree], found: Sequence[LabelledTree]) ->
 
 def _means(model: TreeModel, records: Sequence[LabelledTree]) -> np.ndarray:
     """The mean vector of the words of each record (N x E)."""
-    table = {name: array for name, array in model.weights().items() if name.startswith("embedding.")}
-    vectors = dequantise(table)["embedding.weight"]
+    vectors = dequantised(model.weights(), "embedding.weight")
     return np.stack([vectors[model.ids(record)].mean(axis=0) for record in records])

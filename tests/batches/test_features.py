@@ -157,3 +157,13 @@ def test_efficientnet_sees_photographs_as_it_was_trained_to() -> None:
     assert chances.max(1).values.mean() > 0.25  # of 1,000 classes
     found = find_features("efficientnet-lite0").see(list(pixels[:1]))
     assert found.shape == (1, 49, 1280) and found.min() >= 0 and found.max() <= 6
+
+
+def test_given_features_stay_where_they_are(tmp_path: Path) -> None:
+    np.save(tmp_path / "made.npy", np.ones((2, 3), np.float16))
+    (tmp_path / "made.txt").write_text("a.png\nb.png\n")
+    given = find_features(str(tmp_path / "made.npy"))
+    assert given.given is not None
+    stored = given.stored([Path("b.png")])
+    assert stored.take([0]).dtype == np.float32
+    assert np.shares_memory(stored._images[0], given.given["b.png"])

@@ -87,3 +87,19 @@ def test_explanations_add_up_with_them(settings: tuple[str, ...]) -> None:
         assert one.rest is not None and other.rest is not None
         assert sum(one.values) + one.edges + one.rest == pytest.approx(question.score(output), abs=1e-5)
         assert sum(other.values) + other.edges + other.rest == pytest.approx(question.score(output), rel=0.02, abs=0.01)
+
+
+def test_texts_that_were_packed_as_they_came() -> None:
+    module = scores_of(97, 2)
+    texts = [torch.tensor([4, 1, 5]), torch.tensor([3, 1])]  # the longest first: nothing to sort
+    packed = torch.nn.utils.rnn.pack_sequence(texts)
+    assert packed.sorted_indices is None
+    found = module(packed)
+    torch.testing.assert_close(found, module(packed_sequence(Ragged.of([text.tolist() for text in texts]))))
+
+
+@pytest.mark.parametrize("how", ["gaussian", "uniform-0.1"])
+def test_ngrams_that_were_never_met_say_nothing_however_weights_are_drawn(how: str) -> None:
+    model = classifier("model.ngrams=2", f"model.initialise={how}")
+    network = TextClassifier.build(model.config, model.vocabulary)
+    assert network.ngrams is not None and not network.ngrams.weight.any() and network.output.weight.any()

@@ -6,12 +6,12 @@ from torch.nn.utils.rnn import pack_sequence
 
 from elman.nn.attention import AdditiveAttention
 from elman.nn.images import ConvolutionalEncoder, ProjectedPlaces, image_encoder
-from elman.nn.questions import JOINS, AttentionJoin, ConcatenationJoin, Join, PhraseJoin, ProductJoin, Tokens
+from elman.nn.questions import JOINS, AttentionJoin, ConcatenationJoin, Join, PhraseJoin, ProductJoin, QuestionTokens
 
 
-def packed(*texts: torch.Tensor) -> Tokens:
+def packed(*texts: torch.Tensor) -> QuestionTokens:
     """Questions by the vectors of their words (T x 2 each), with states (3) that follow from them."""
-    return Tokens(
+    return QuestionTokens(
         pack_sequence(list(texts), enforce_sorted=False),
         pack_sequence([torch.cat([text, text.sum(1, keepdim=True)], 1) for text in texts], enforce_sorted=False),
     )

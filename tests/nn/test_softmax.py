@@ -285,3 +285,9 @@ def test_wrong_input_raises() -> None:
         ChunkedSoftmax(H, V, chunk=0)
     with pytest.raises(ValueError, match="at least 2 words"):
         AdaptiveSoftmax(H, 1)
+
+
+def test_a_second_derivative_of_a_loss_whose_gradients_are_known_is_refused() -> None:
+    softmax, hidden = ChunkedSoftmax(3, 7), torch.randn(2, 3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="log_probs"):
+        torch.autograd.grad(softmax.loss(hidden, torch.tensor([1, 2])), hidden, create_graph=True)

@@ -102,7 +102,8 @@ def test_numpy_says_what_pytorch_says(name: str, embedding: int) -> None:
 
 
 def climbed(network: TreeNetwork, trees: Trees, *, by_class: bool) -> list[torch.Tensor]:
-    """The scores, and all gradients twice of one graph: as the class has the equation, or as it is computed faster."""
+    """The scores, all gradients twice of one graph, and gradients of these: as the class has the equation, or as it is
+    computed faster."""
     torch.manual_seed(5)
     with pytest.MonkeyPatch.context() as patch:
         if by_class:
@@ -111,7 +112,10 @@ def climbed(network: TreeNetwork, trees: Trees, *, by_class: bool) -> list[torch
     weights = [weight for weight in network.parameters() if weight.requires_grad]
     loss = (scores * torch.linspace(-1, 1, scores.numel()).view_as(scores)).sum()
     gradients = [torch.autograd.grad(loss, weights, retain_graph=True, materialize_grads=True) for _ in range(2)]
-    return [scores, *gradients[0], *gradients[1]]
+    options: dict[str, bool] = {"materialize_grads": True, "allow_unused": True}
+    followed = torch.autograd.grad(loss, weights, create_graph=True, **options)
+    again = torch.autograd.grad(sum(part.square().sum() for part in followed), weights, **options)
+    return [scores, *gradients[0], *gradients[1], *followed, *again]
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.4])

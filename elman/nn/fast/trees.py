@@ -5,18 +5,20 @@ height is a slice of memory that all of them share: the states of N nodes by the
 that have children, and of their E edges. The gradient of a weight is one product over all of these.
 
 The equations are those of `elman.nn.trees`, in the same letters; d_x is the gradient of x. M x ... is one height's.
+What differentiates the gradients again follows the equations themselves.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, cast
 
 import torch
-from torch import Tensor
-from torch.autograd.function import once_differentiable
+from torch import Tensor, nn
 from torch.nn.functional import dropout
 
 from elman.forest import Forest, Level
 from elman.nn.cells import State
+from elman.nn.fast.autograd import Parts, by_autograd, is_last_pass
 
 _sigmoid_backward, _tanh_backward = torch.ops.aten.sigmoid_backward.grad_input, torch.ops.aten.tanh_backward.grad_input
 
@@ -31,32 +33,52 @@ Climb = Callable[[Any, Forest, State, Tensor | None], Tensor]
 def climb_recursive(cell: Any, forest: Forest, leaves: State, _: Tensor | None) -> Tensor:
     """Of a `RecursiveCell`, or a `TensorCell`, which has slices V_k too."""
     weights = (cell.weight_hh, cell.bias, getattr(cell, "tensor", None))
-    return cast(Tensor, _Recursive.apply(forest, *leaves, *weights))  # type: ignore[no-untyped-call]
+    return cast(Tensor, _Recursive.apply(cell, forest, *leaves, *weights))  # type: ignore[no-untyped-call]
 
 
 def climb_tree_lstm(cell: Any, forest: Forest, leaves: State, _: Tensor | None) -> Tensor:
     """Of a `TreeLSTMCell`."""
-    states = _TreeLSTM.apply(forest, _dropped(cell), *leaves, cell.weight_hh, cell.bias)  # type: ignore[no-untyped-call]
-    return cast(Tensor, states)
+    return cast(Tensor, _TreeLSTM.apply(cell, forest, *leaves, cell.weight_hh, cell.bias))  # type: ignore[no-untyped-call]
 
 
 def climb_child_sum(cell: Any, forest: Forest, leaves: State, x: Tensor | None) -> Tensor:
     """Of a `ChildSumCell`."""
     weights = (cell.weight_hh, cell.weight_fh, cell.bias)
-    return cast(Tensor, _ChildSum.apply(forest, _dropped(cell), *leaves, x, *weights))  # type: ignore[no-untyped-call]
+    return cast(Tensor, _ChildSum.apply(cell, forest, *leaves, x, *weights))  # type: ignore[no-untyped-call]
 
 
-def _dropped(cell: Any) -> float:
-    """The share of u that is dropped."""
-    share: float = cell.dropout.p if cell.dropout.training else 0.0
-    return share
+def _by_equation(
+    ctx: Any, state: State, x: Tensor | None, names: Sequence[str], weights: Parts, d_states: Tensor
+) -> Parts:
+    """The gradients of the leaves' states, of x and of weights, as autograd makes them of the cell's own equation."""
+    mask = ctx.gates.mask if hasattr(ctx, "gates") else None
+
+    def equation(*given: Tensor | None) -> Tensor:
+        cell = copy(ctx.cell)
+        cell._parameters = ctx.cell._parameters | dict(zip(names, given[len(state) + 1 :], strict=True))
+        cell._modules = {"dropout": _Drawn(mask, ctx.forest)}
+        return cast(Tensor, cell.climb(ctx.forest, given[: len(state)], given[len(state)]))
+
+    needed = [part is not None and part.requires_grad for part in (*state, x, *weights)]
+    return by_autograd(equation, (*state, x, *weights), needed, d_states)
+
+
+class _Drawn(nn.Module):
+    """The dropout that was drawn for each height, lowest first."""
+
+    def __init__(self, mask: Tensor | None, forest: Forest) -> None:
+        super().__init__()
+        self.parts = None if mask is None else iter([mask[level.inner] for level in forest.above])
+
+    def forward(self, u: Tensor) -> Tensor:
+        return u if self.parts is None else u * next(self.parts)
 
 
 class _Recursive(torch.autograd.Function):
     """h of all nodes from those of the leaves; V is None where there are no slices."""
 
     @staticmethod
-    def forward(ctx: Any, forest: Forest, leaves: Tensor, W: Tensor, b: Tensor, V: Tensor | None) -> Tensor:
+    def forward(ctx: Any, cell: Any, forest: Forest, leaves: Tensor, W: Tensor, b: Tensor, V: Tensor | None) -> Tensor:
         h, h_below = _with_leaves(forest, leaves), _of_edges(forest, leaves)
         both = h_below.view(-1, 2 * h.size(1))  # I x 2H: [h_l; h_r]
         for level in forest.above:
@@ -67,15 +89,18 @@ class _Recursive(torch.autograd.Function):
                 products = (x @ V.t()).view(*y.shape, -1)  # M x H x 2H: V_k x for every k
                 y += torch.linalg.vecdot(products, x.unsqueeze(1))
             y.tanh_()
-        ctx.forest = forest
-        ctx.save_for_backward(h, both, W, V)
+        ctx.cell, ctx.forest, ctx.both = cell, forest, both
+        ctx.save_for_backward(h, leaves, W, b, V)
         return h
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, d_states: Tensor) -> tuple[Tensor | None, ...]:
-        h, both, W, V = ctx.saved_tensors
-        forest, H, d_h = ctx.forest, h.size(1), d_states.clone()
+    def backward(ctx: Any, d_states: Tensor) -> Parts:
+        h, leaves, W, b, V = ctx.saved_tensors
+        if not is_last_pass(d_states):
+            names = ("weight_hh", "bias", "tensor")
+            d_leaves, _, *d_weights = _by_equation(ctx, (leaves,), None, names, (W, b, V), d_states)
+            return None, None, d_leaves, *d_weights
+        both, forest, H, d_h = ctx.both, ctx.forest, h.size(1), d_states.clone()
         d_y = h.new_empty(len(both), H)
         if V is not None:
             slices = V.view(H, 2 * H, 2 * H)
@@ -87,8 +112,9 @@ class _Recursive(torch.autograd.Function):
             if V is not None:
                 d_x.addmm_(_pairs(d, both[level.inner]), twice)
             d_h.index_add_(0, torch.from_numpy(level.children), d_x.view(-1, H))
-        _, _, of_W, of_b, of_V = ctx.needs_input_grad
+        *_, of_W, of_b, of_V = ctx.needs_input_grad
         return (
+            None,
             None,
             d_h[: forest.leaves],
             d_y.t() @ both if of_W else None,
@@ -115,13 +141,13 @@ class _TreeLSTM(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, forest: Forest, dropped: float, h_leaves: Tensor, c_leaves: Tensor, U: Tensor, b: Tensor
+        ctx: Any, cell: Any, forest: Forest, h_leaves: Tensor, c_leaves: Tensor, U: Tensor, b: Tensor
     ) -> Tensor:
         h, h_below = _with_leaves(forest, h_leaves), _of_edges(forest, h_leaves)
         c, c_below = _with_leaves(forest, c_leaves), _of_edges(forest, c_leaves)
         H = h.size(1)
         both, c_both = h_below.view(-1, 2 * H), c_below.view(-1, 2 * H)  # I x 2H: [h_l; h_r], [c_l; c_r]
-        gates = _Gates(h.new_empty(len(both), 5 * H), h.new_empty(len(both), H), dropped)
+        gates = _Gates(h.new_empty(len(both), 5 * H), h.new_empty(len(both), H), cell.dropout)
         for level in forest.above:
             _read(h, level, h_below)
             _read(c, level, c_below)
@@ -131,15 +157,18 @@ class _TreeLSTM(torch.autograd.Function):
             c_l, c_r = c_both[level.inner].chunk(2, dim=1)
             torch.mul(f_l, c_l, out=c[level.nodes]).addcmul_(f_r, c_r)
             gates.forward(level, h, c)
-        ctx.forest, ctx.gates = forest, gates
-        ctx.save_for_backward(both, c_both, U)
+        ctx.cell, ctx.forest, ctx.gates, ctx.below = cell, forest, gates, (both, c_both)
+        ctx.save_for_backward(h_leaves, c_leaves, U, b)
         return h
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, d_states: Tensor) -> tuple[Tensor | None, ...]:
-        both, c_both, U = ctx.saved_tensors
-        forest, gates, H = ctx.forest, ctx.gates, U.size(1) // 2
+    def backward(ctx: Any, d_states: Tensor) -> Parts:
+        h_leaves, c_leaves, U, b = ctx.saved_tensors
+        if not is_last_pass(d_states):
+            names = ("weight_hh", "bias")
+            d_h, d_c, _, *d_weights = _by_equation(ctx, (h_leaves, c_leaves), None, names, (U, b), d_states)
+            return None, None, d_h, d_c, *d_weights
+        (both, c_both), forest, gates, H = ctx.below, ctx.forest, ctx.gates, U.size(1) // 2
         d_h, d_c, d_gates = d_states.clone(), torch.zeros_like(d_states), torch.empty_like(gates.all)
         for level in reversed(forest.above):
             gates.backward(level, d_h, d_c, d_gates)
@@ -149,7 +178,7 @@ class _TreeLSTM(torch.autograd.Function):
             children = torch.from_numpy(level.children)
             d_c.index_copy_(0, children, (d * f).view(-1, H))
             d_h.index_add_(0, children, (gates.deactivate(level, d_gates) @ U).view(-1, H))
-        _, _, _, _, of_U, of_b = ctx.needs_input_grad
+        *_, of_U, of_b = ctx.needs_input_grad
         return (
             None,
             None,
@@ -166,8 +195,8 @@ class _ChildSum(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
+        cell: Any,
         forest: Forest,
-        dropped: float,
         h_leaves: Tensor,
         c_leaves: Tensor,
         x: Tensor | None,
@@ -179,7 +208,7 @@ class _ChildSum(torch.autograd.Function):
         c, c_below = _with_leaves(forest, c_leaves), _of_edges(forest, c_leaves)
         H, inner = h.size(1), len(h) - forest.leaves
         total, f = h.new_zeros(inner, H), torch.empty_like(h_below)
-        gates = _Gates(h.new_empty(inner, 3 * H), h.new_empty(inner, H), dropped)
+        gates = _Gates(h.new_empty(inner, 3 * H), h.new_empty(inner, H), cell.dropout)
         c[forest.leaves :] = 0
         for level in forest.above:
             parents = torch.from_numpy(level.parents)
@@ -192,15 +221,17 @@ class _ChildSum(torch.autograd.Function):
             gates.activate(level)
             c[level.nodes].index_add_(0, parents, forget.sigmoid_() * _read(c, level, c_below))
             gates.forward(level, h, c)
-        ctx.forest, ctx.gates = forest, gates
-        ctx.save_for_backward(h_below, c_below, total, f, U, U_f)
+        ctx.cell, ctx.forest, ctx.gates, ctx.below = cell, forest, gates, (h_below, c_below, total, f)
+        ctx.save_for_backward(h_leaves, c_leaves, x, U, U_f, b)
         return h
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, d_states: Tensor) -> tuple[Tensor | None, ...]:
-        h_below, c_below, total, f, U, U_f = ctx.saved_tensors
-        forest, gates = ctx.forest, ctx.gates
+    def backward(ctx: Any, d_states: Tensor) -> Parts:
+        h_leaves, c_leaves, x, U, U_f, b = ctx.saved_tensors
+        if not is_last_pass(d_states):
+            names = ("weight_hh", "weight_fh", "bias")
+            return None, None, *_by_equation(ctx, (h_leaves, c_leaves), x, names, (U, U_f, b), d_states)
+        (h_below, c_below, total, f), forest, gates = ctx.below, ctx.forest, ctx.gates
         d_h, d_c = d_states.clone(), torch.zeros_like(d_states)
         d_gates, d_f = torch.empty_like(gates.all), torch.empty_like(f)
         for level in reversed(forest.above):
@@ -212,7 +243,7 @@ class _ChildSum(torch.autograd.Function):
             d_c.index_copy_(0, children, d * forget)
             d_total = gates.deactivate(level, d_gates) @ U
             d_h.index_add_(0, children, d_total.index_select(0, parents).addmm_(d_forget, U_f))
-        _, _, _, _, of_x, of_U, of_U_f, of_b = ctx.needs_input_grad
+        *_, of_x, of_U, of_U_f, of_b = ctx.needs_input_grad
         d_x = None
         if of_x:
             places = torch.from_numpy(forest.parents - forest.leaves)
@@ -232,9 +263,9 @@ class _ChildSum(torch.autograd.Function):
 class _Gates:
     """The gates of an LSTM's nodes, i and o first and u last (I x G*H): c = i * u + ..., h = o * tanh(c)."""
 
-    def __init__(self, memory: Tensor, tanh_c: Tensor, dropped: float) -> None:
-        self.all, self.tanh_c, self.dropped = memory, tanh_c, dropped
-        self.mask = torch.ones_like(tanh_c) if dropped else None  # of u
+    def __init__(self, memory: Tensor, tanh_c: Tensor, drop: Any) -> None:
+        self.all, self.tanh_c, self.dropped = memory, tanh_c, drop.p if drop.training else 0.0
+        self.mask = torch.ones_like(tanh_c) if self.dropped else None  # of u
         self.H = tanh_c.size(1)
 
     def activate(self, level: Level) -> None:

@@ -9,12 +9,13 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from elman.client import IMAGES
+from elman.errors import nearest
 from elman.serve.answering import as_list, check_texts, service_of, to_json, unless_gone
 from elman.serve.drawing import TYPES, Format, drawn
 from elman.serve.errors import Refused
 from elman.serve.garbage import settle
 from elman.serve.limits import Limits
-from elman.serve.options import refuse_files
+from elman.serve.options import check_options, refuse_files
 from elman.serve.route import JsonRoute
 from elman.serve.schemas import ERRORS, ExplainRequest, Explanation
 from elman.serve.uploads import check_records, image_of, question_of
@@ -29,6 +30,7 @@ async def explain(request: Request, body: ExplainRequest) -> Response:
     """What a model does with texts, or with images: a view of it, as data."""
     service = service_of(request)
     served = service.shelf.find(body.model)
+    check_options(body.options, service.limits)
     given = _images(body, service.limits) if served.task in IMAGES else _texts(body, service.limits)
     asked = (served.model, given, body.view, body.options, body.format)
     (found,) = await unless_gone(request, service.examiner.submit("explain", [asked], _explained))
@@ -65,6 +67,10 @@ def _explained(items: list[Any]) -> list[bytes]:
     found = []
     for model, given, name, options, form in items:
         view = find_view(model, name)
+        for option in options:
+            if option not in view.Options.model_fields:
+                near = nearest(option, view.Options.model_fields)
+                raise Refused(400, f"the view '{view.name}' has no option '{option}': {near}", param="options")
         refuse_files(options, view.Options.model_fields)
         if view.takes_files:
             raise Refused(400, f"the view '{view.name}' reads files, which is not offered here", param="view")

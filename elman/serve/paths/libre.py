@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
-from elman.serve.answering import answer, as_list, check_most, service_of, unless_gone
+from elman.serve.answering import answer, as_list, aside, check_most, service_of, unless_gone
 from elman.serve.errors import Refused
 from elman.serve.paths.predictions import translated
 from elman.serve.schemas import ERRORS, Language, LibreAnswer, LibreRequest
@@ -98,16 +98,24 @@ async def translate(request: Request) -> Response:
     texts, options = as_list(body.q), {"n_best": body.alternatives + 1}
     found = await unless_gone(request, translated(served, texts, options))
     single = isinstance(body.q, str)
-    value: dict[str, Any] = {"translatedText": found[0].text if single else [one.text for one in found]}
-    if body.alternatives:
-        others = [[other.text for other in one.n_best[1:]] for one in found]
-        value["alternatives"] = others[0] if single else others
-    return answer(value)
+
+    def written() -> Response:
+        value: dict[str, Any] = {"translatedText": found[0].text if single else [one.text for one in found]}
+        if body.alternatives:
+            others = [[other.text for other in one.n_best[1:]] for one in found]
+            value["alternatives"] = others[0] if single else others
+        return answer(value)
+
+    return await aside(sum(map(len, texts)), written)
 
 
 async def _read(request: Request) -> LibreRequest:
     """The fields of a request, which may be JSON or those of a form."""
     kind, raw = request.headers.get("content-type", "").partition(";")[0].strip().lower(), await request.body()
+    return await aside(len(raw), lambda: _fields(kind, raw))
+
+
+def _fields(kind: str, raw: bytes) -> LibreRequest:
     try:
         if kind == "application/x-www-form-urlencoded":
             fields: Any = {key: several[-1] for key, several in parse_qs(raw.decode(), max_num_fields=100).items()}

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 from elman.client import IMAGES
 from elman.serve.answering import as_list, aside, check_most, check_texts, service_of, to_json, unless_gone
 from elman.serve.errors import Refused
-from elman.serve.options import refuse_files
+from elman.serve.options import MOST_LISTED, check_options, refuse_files
 from elman.serve.route import JsonRoute
 from elman.serve.schemas import (
     ERRORS,
@@ -31,7 +31,6 @@ from elman.tasks.search import Search
 from elman.text.tagging import cut, join
 
 router = APIRouter(responses=ERRORS, route_class=JsonRoute)
-MOST_NEXT = 1000
 
 
 async def _answer(served: Served, size: int, results: Callable[[], Iterable[Any]]) -> Response:
@@ -96,7 +95,7 @@ async def next_tokens(request: Request, body: NextRequest) -> Response:
     served, texts = service.shelf.find(body.model, "lm"), as_list(body.input)
     check_most(len(texts), service.limits.max_texts, "input")
     check_most(max(map(len, texts)), service.limits.max_characters, "input")
-    check_most(body.top, MOST_NEXT, "top")
+    check_most(body.top, MOST_LISTED, "top")
     asked: dict[str, Any] = {"top": body.top, "label": body.label, "words": body.words}
 
     def work(several: list[str]) -> list[Any]:
@@ -181,7 +180,7 @@ async def translated(served: Served, texts: list[str], options: dict[str, Any]) 
         return found
 
     # What is drawn takes its random numbers by its place in a batch: it has one of its own.
-    key: Any = "translate" if search.temperature is None else object()
+    key = ("translate",) if search.temperature is None else ("translate", object())
     return await served.batcher.submit(key, [(text, search) for text in texts], work)
 
 
@@ -212,11 +211,7 @@ async def predict(request: Request, body: PredictRequest) -> Response:
     served, limits = service.shelf.find(body.model), service.limits
     check_most(len(body.records), limits.max_texts, "records")
     refuse_files(body.options, TASKS[served.task].Options.model_fields)
-    limited = {"beam": limits.max_beam, "n_best": limits.max_n, "top": MOST_NEXT, "neighbours": MOST_NEXT}
-    limited |= dict.fromkeys(("min_length", "max_length"), limits.max_tokens)
-    for name, most in limited.items():
-        value = body.options.get(name)
-        check_most(value if isinstance(value, int) else None, most, name)
+    check_options(body.options, limits)
     check_records(body.records, limits.max_characters, uploads=served.task in IMAGES)
     asked = (body.records, body.options)
     key = ("predict", id(asked))  # records of two requests may belong together, as the rows of a series do

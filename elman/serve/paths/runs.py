@@ -88,8 +88,9 @@ async def runs(request: Request) -> Response:
         for run in found:
             if training is not None and training.is_running(run["id"]):
                 run["state"] = "running"  # until its process has ended, also where it has let go of the folder
-            if run["id"] in failures:
-                run |= {"state": "failed", "said": failures.pop(run["id"])}
+            said = failures.pop(run["id"], None)
+            if said is not None and run["state"] == "stopped":  # and did not go on elsewhere
+                run |= {"state": "failed", "said": said}
         never = {"task": None, "state": "failed", "step": 0, "records": 0, "updated": None, "dev": None}
         return found + [{"id": name, **never, "said": said} for name, said in failures.items()]
 
