@@ -201,11 +201,11 @@ def _among_all(parents: Ragged) -> Ints:
 def _heights(above: NDArray[Any]) -> Ints:
     """Of nodes whose parents are numbers among all: leaf by leaf upwards, all trees at once."""
     heights = np.zeros(len(above), np.int64)
-    rising = np.flatnonzero(above >= 0)
-    while len(rising):
-        parents, reached = above[rising], heights[rising] + 1
-        higher = reached > heights[parents]
-        np.maximum.at(heights, parents[higher], reached[higher])
-        changed = np.unique(parents[higher])
-        rising = changed[above[changed] >= 0]
+    missing = np.bincount(above[above >= 0], minlength=len(above))  # children whose height is not known yet
+    reached, height = np.flatnonzero(missing == 0), 0
+    while len(reached):
+        heights[reached] = height
+        parents, counts = np.unique(above[reached][above[reached] >= 0], return_counts=True)
+        missing[parents] -= counts
+        reached, height = parents[missing[parents] == 0], height + 1
     return heights

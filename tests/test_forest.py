@@ -57,3 +57,9 @@ def test_phrases_are_the_words_below(shapes: list) -> None:  # type: ignore[type
         assert trees.phrases(np.array([root])).data.tolist() == words
     leaf = trees.phrases(np.flatnonzero(trees.tokens.data >= 0))
     assert set(leaf.lengths.tolist()) == {1}
+
+
+def test_a_tree_may_be_very_deep() -> None:
+    depth = 20_000  # each node the only child of the next
+    trees = Trees.of([[*range(1, depth), -1]], [[0] * depth])
+    assert trees.heights.tolist() == list(range(depth))

@@ -16,6 +16,7 @@ from math import isqrt
 from pathlib import Path
 from time import monotonic
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -195,7 +196,7 @@ def _read_given(path: Path) -> dict[str, np.ndarray]:
     try:
         with reading(path):
             found = load_file(path) if path.suffix != ".npy" else _rows(path)
-    except (ValueError, TypeError, EOFError, SafetensorError) as error:  # a type that NumPy has not, an empty file
+    except (ValueError, TypeError, EOFError, OverflowError, BadZipFile, SafetensorError) as error:  # as damage has it
         raise UserError(f"{path} holds no features: {' '.join(str(error).split())[:100]}") from error
     if strange := sorted({str(array.dtype) for array in found.values() if array.dtype.kind not in "fiu"}):
         raise UserError(f"{path} should hold numbers, and has {strange[0]}")
@@ -213,7 +214,10 @@ def _rows(path: Path) -> dict[str, np.ndarray]:
     if not isinstance(table, np.ndarray) or not table.ndim:
         raise ValueError("it is no array of a row for each image")
     with reading(beside, f"{path} needs the names of its images, one a line, in {beside.name} beside it"):
-        names = beside.read_text(encoding="utf-8").splitlines()
+        try:
+            names = beside.read_text(encoding="utf-8-sig").splitlines()
+        except UnicodeDecodeError as error:
+            raise UserError(f"{beside} is not in UTF-8 ({error.reason} at byte {error.start}): write it anew") from None
     if len(names) != len(table):
         raise UserError(f"{path} has {len(table):,} rows, and {beside.name} {len(names):,} names")
     if twice := [name for name, count in Counter(names).items() if count > 1]:

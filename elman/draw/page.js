@@ -118,7 +118,8 @@ function watchPanels(root, tips, tip, signal) {
     const [left, block] = [probe.blocks?.get(probe.reached), probe.blocks?.get(part)];
     probe.reached = part;
     if (block) block.draw();
-    if (left && left !== block && !left.near) setTimeout(left.rest);  // once the focus has left it
+    const rest = () => { if (!left.near && probe.blocks.get(probe.reached) !== left) left.rest(); };
+    if (left && left !== block) setTimeout(rest);  // once the focus has left it
   }
 
   // The part that is nearest in a direction: what lies aside counts more than what lies ahead.

@@ -30,9 +30,9 @@ class NGramScores(nn.Module):
 
     def forward(self, tokens: PackedSequence) -> Tensor:
         """g_t of each step, packed as the ids are (N x C)."""
-        count, order = int(tokens.batch_sizes[0]), tokens.sorted_indices
-        order = np.arange(count) if order is None else order.numpy()
-        texts = Packed(tokens.data.numpy(), tokens.batch_sizes.numpy(), order).sequences()
+        sizes, sorted_by = tokens.batch_sizes.numpy(), tokens.sorted_indices
+        order = np.arange(sizes[0]) if sorted_by is None else sorted_by.numpy()
+        texts = Packed(tokens.data.numpy(), sizes, order).sequences()
         rows, shares = (torch.from_numpy(texts.packed(part)) for part in texts.ngrams(self.order, len(self.weight)))
         shares = dropout(shares, self.dropout, self.training)  # N x order
         return NGRAM_SCALE * (embedding(rows, self.weight) * shares.unsqueeze(2)).sum(dim=1)

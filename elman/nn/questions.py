@@ -162,7 +162,8 @@ class PhraseJoin(Join):
     def belongs(self, tokens: QuestionTokens) -> Tensor:
         """How much each token belongs to each phrase (B x T x G), nothing beyond the end of a question."""
         gates = torch.sigmoid(self.W(torch.cat([tokens.words.data, tokens.states.data], dim=1)))  # rows x 2
-        begins, sought = pad_packed_sequence(tokens.words._replace(data=gates), batch_first=True)[0].split(1, dim=2)
+        padded, _ = pad_packed_sequence(tokens.words._replace(data=gates), batch_first=True)
+        begins, sought = padded[:, :, :1], padded[:, :, 1:]
         stands = begins.cumsum(1).clamp(max=self.phrases - 1)  # B x T x 1
         return relu(1 - (stands - torch.arange(self.phrases)).abs()) * sought
 

@@ -20,7 +20,7 @@ from elman.records.lines import FAIL, BadLines, first_lines, read_lines
 from elman.records.paths import Paths, named
 from elman.records.places import Place, RecordError
 from elman.records.reader import Files, TwoPartReader, is_table, one_format
-from elman.records.tables import Column, table_format, text_of
+from elman.records.tables import Column, half_pair, table_format, text_of
 
 Format = Literal["tsv", "csv", "jsonl", "json", "coco"]
 IMAGES = ("image", "file_name", "filename", "image_name", "file", "path", "image_id", "img")
@@ -151,6 +151,8 @@ def _pairs(path: Path, whole: Any, table: str, number: str, text: str) -> Iterat
         raise UserError(f"{path} is no file of COCO captions: it should have lists of images and of annotations")
     for at, item in enumerate(items, 1):
         found = (item.get(number), item.get(text)) if isinstance(item, dict) else (None, None)
+        if half_pair(found) is not None:
+            raise UserError(f"{path}: {table[:-1]} {at} has half a surrogate pair, which is no character: mend it")
         if not isinstance(found[0], (int, str)) or not isinstance(found[1], str):
             raise UserError(
                 f"{path} is no file of COCO captions: {table[:-1]} {at} should have {number}, a number or a text, and "

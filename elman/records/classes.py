@@ -6,6 +6,7 @@ from pathlib import Path
 
 from elman.errors import UserError, nearest
 from elman.records.labelled import LabelledText
+from elman.records.tables import table_format
 
 FEW = 10  # so many different numbers may always be classes
 
@@ -49,7 +50,8 @@ def check_known(
         for label in record.labels:
             if label not in known:
                 told = nearest(label, sorted(known))
-                if record.where is not None and isinstance(record.where.path, Path) and record.where.line == 1:
+                where = record.where
+                if where is not None and where.line == 1 and table_format(Path(where.path)) in ("csv", "tsv"):
                     told += f", or where this is a header, say -s data.label_column={label} and data.text_column too"
                 raise UserError(f"{record.where} has the label {label!r}, {why}: {told}")
 

@@ -158,12 +158,12 @@ def _json_file(path: Path, lines: Iterator[str], bad: BadLines) -> Iterator[tupl
 
 def _object_problem(value: object, escaped: bool) -> str | None:
     """What is wrong with a JSON value that should be an object; half a surrogate pair can only come in by an escape."""
-    if escaped and (half := _half_pair(value)) is not None:
+    if escaped and (half := half_pair(value)) is not None:
         return f"has half a surrogate pair (\\u{half:x}), which is no character: mend the line"
     return None if isinstance(value, dict) else NOT_AN_OBJECT
 
 
-def _half_pair(value: object) -> int | None:
+def half_pair(value: object) -> int | None:
     """Half a surrogate pair in some text of a JSON value: it can be escaped, but is no character to work with."""
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")

@@ -14,7 +14,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from elman import __version__
 from elman.serve.answering import Gone, response_of
-from elman.serve.errors import Refused, first_mistake
+from elman.serve.errors import Refused, first_mistake, refusal_of
 from elman.serve.front import Front
 from elman.serve.paths import about, completions, explain, lab, libre, predictions, runs, studio, training
 from elman.serve.route import Shortcut
@@ -31,6 +31,7 @@ def create_app(service: Service) -> Front:
     app.add_exception_handler(RequestValidationError, _mistaken)
     app.add_exception_handler(HTTPException, _other)
     app.add_exception_handler(Gone, _told)
+    app.add_exception_handler(Exception, _failed)
     routers = [paths.router for paths in (completions, predictions, explain, libre, about, lab, training, runs)]
     for router in routers:
         app.include_router(router)
@@ -44,6 +45,10 @@ def create_app(service: Service) -> Front:
 
 async def _told(request: Request, error: Any) -> Response:
     return response_of(error)
+
+
+async def _failed(request: Request, error: Any) -> Response:
+    return response_of(refusal_of(error))
 
 
 async def _mistaken(request: Request, error: Any) -> Response:

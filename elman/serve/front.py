@@ -13,6 +13,7 @@ import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from http import HTTPStatus
 from typing import Any
 
 from elman.serve.batcher import full
@@ -43,12 +44,17 @@ PROTECTION = [
 def crowded(service: Service) -> bytes:
     """What is answered, whatever was asked, to a connection for which there is no room."""
     service.metrics.rejections.labels("connections").inc()
-    body = json.dumps(error_body(503, "there are as many connections as may be: try again in a moment")).encode()
+    return last_words(503, "there are as many connections as may be: try again in a moment", (b"retry-after", b"1"))
+
+
+def last_words(status: int, sentence: str, *more: tuple[bytes, bytes]) -> bytes:
+    """A whole answer in HTTP for a connection that is closed then: what came on it is no request that could be read."""
+    body = json.dumps(error_body(status, sentence)).encode()
     length, id = str(len(body)).encode(), secrets.token_hex(8).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", length), (b"connection", b"close")]
-    headers += [(b"retry-after", b"1"), *PROTECTION, (b"x-request-id", id)]
-    lines = [b"HTTP/1.1 503 Service Unavailable", *(b"%b: %b" % header for header in headers)]
-    return b"\r\n".join(lines) + b"\r\n\r\n" + body
+    headers += [*more, *PROTECTION, (b"x-request-id", id)]
+    first = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()
+    return b"\r\n".join([first, *(b"%b: %b" % header for header in headers)]) + b"\r\n\r\n" + body
 
 
 class Front:

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import re
 import signal
 import socket
 import sys
@@ -15,7 +16,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from elman.errors import RunError, UserError
 from elman.serve.app import create_app
-from elman.serve.front import crowded
+from elman.serve.front import crowded, last_words
 from elman.serve.garbage import settle
 from elman.serve.paths.about import prepare
 from elman.serve.reload import watch
@@ -24,6 +25,8 @@ from elman.serve.service import Service
 log = logging.getLogger("elman.serve")
 
 BACKLOG = 2048
+MOST_HEADERS = 2**16
+UPGRADE = re.compile(rb"\r\nupgrade:[^\r]*", re.IGNORECASE)
 KEEP_ALIVE = 65
 """Seconds that a connection may be silent between two requests: longer than clients keep one."""
 CUT_OFF = 1
@@ -57,13 +60,16 @@ def address_of(bound: socket.socket) -> str:
 
 
 def protocol(service: Service) -> type[Any]:
-    """How HTTP is spoken: as the server does, but whoever sends no whole request is not waited for forever, and who
-    comes when there are as many connections as may be is told so, and nothing else is done for them."""
+    """How HTTP is spoken: as the server does, but whoever sends no whole request is not waited for forever, headers end
+    somewhere, and who comes when there are as many connections as may be is told so, and nothing else is done for them.
+    """
     limits = service.limits
 
     class Patient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         _waiting: Any = None
         _too_many = False
+        _header = 0
+        """Bytes of headers that are not whole yet."""
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -76,7 +82,14 @@ def protocol(service: Service) -> type[Any]:
                     self.transport.write(crowded(service))
                     self.transport.close()
                 return
+            if b"h2c" in data and self._idle():
+                head, blank, rest = data.partition(b"\r\n\r\n")
+                data = UPGRADE.sub(b"", head) + blank + rest  # what is offered is not taken, and the body would be lost
             super().data_received(data)
+            self._header = self._header + len(data) if self._idle() else 0
+            if self._header > MOST_HEADERS and not self.transport.is_closing():
+                service.metrics.rejections.labels("size").inc()
+                self._end(431, f"the headers of a request may have {MOST_HEADERS:,} bytes at most: send fewer")
             if not self._idle():
                 if self._waiting is not None:
                     self._waiting.cancel()
@@ -88,6 +101,13 @@ def protocol(service: Service) -> type[Any]:
             if self._waiting is not None:
                 self._waiting.cancel()
             super().connection_lost(exc)
+
+        def send_400_response(self, msg: str) -> None:
+            self._end(400, "this is no request in HTTP/1.1: send one")
+
+        def _end(self, status: int, sentence: str) -> None:
+            self.transport.write(last_words(status, sentence))
+            self.transport.close()
 
         def _idle(self) -> bool:
             return self.cycle is None or self.cycle.response_complete

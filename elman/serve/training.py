@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,6 +28,8 @@ class Trainer:
         self.runs, self.data, self.most = runs.resolve(), data.resolve(), most
         self._environment = dict(os.environ)  # before the service takes fewer threads than a run may
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._starting = threading.Lock()
+        """Held from the look whether a run can be started until it is: requests come in several threads."""
 
     def files(self) -> list[str]:
         """The files to train on, by name."""
@@ -43,8 +46,6 @@ class Trainer:
             raise Refused(
                 400, f"{name!r} cannot be the name of a run: letters, digits, points and dashes", param="name"
             )
-        if (self.runs / name).exists():
-            raise Refused(409, f"there is a run {name!r} already: give another name", param="name")
         if task not in TASKS:
             raise Refused(400, f"there is no task {task!r}: {', '.join(TASKS)}", param="task")
         if recipe is not None and recipe not in recipe_names():
@@ -60,13 +61,17 @@ class Trainer:
                     400, f"{setting!r} is no setting such as train.epochs=3, or names a file", param="settings"
                 )
         files = [part for file in train for part in ("--train", file)]
-        self._run(name, [task, *([recipe] if recipe else []), *files, *(p for s in settings for p in ("-s", s))])
+        with self._starting:
+            if (self.runs / name).exists() or self.is_running(name):
+                raise Refused(409, f"there is a run {name!r} already: give another name", param="name")
+            self._run(name, [task, *([recipe] if recipe else []), *files, *(p for s in settings for p in ("-s", s))])
 
     def resume(self, name: str, task: str) -> None:
         """Go on with a run that was stopped."""
-        if self.is_running(name):
-            raise Refused(409, f"the run {name!r} is under way")
-        self._run(name, [task, "--resume"])
+        with self._starting:
+            if self.is_running(name):
+                raise Refused(409, f"the run {name!r} is under way")
+            self._run(name, [task, "--resume"])
 
     def stop(self, name: str) -> None:
         """Stop a run that was started here; it saves what it has."""
@@ -94,9 +99,10 @@ class Trainer:
 
     def close(self) -> None:
         """Stop all runs that were started here."""
-        for name, process in self._processes.items():
-            if process.poll() is None:
-                self.stop(name)
+        with self._starting:
+            for name in self._processes:
+                if self.is_running(name):
+                    self.stop(name)
         for process in self._processes.values():
             process.wait()
 
@@ -104,7 +110,7 @@ class Trainer:
         return self.runs / f".{name}.out"
 
     def _run(self, name: str, arguments: Sequence[str]) -> None:
-        if sum(map(self.is_running, list(self._processes))) >= self.most:
+        if sum(map(self.is_running, self._processes)) >= self.most:
             raise Refused(429, f"{self.most} run is under way: stop it first", headers={"Retry-After": "60"})
         self.runs.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "elman", "train", *arguments, "--out", str(self.runs / name)]

@@ -48,12 +48,11 @@ def read_vectors(
     places: dict[str, int] = {}
     blocks: list[NDArray[np.float32]] = []  # of many rows each: an array a word would take as much memory again
     waiting: list[NDArray[np.float32]] = []
-    every = first is None and not lowercase
     try:
         with reading(path, missing=f"no word vectors at {path}: name a file of them, or a model's folder"):
             for where, found, vector in _binary(path, is_wanted) if is_binary(path) else _text(path, is_wanted):
                 word = found.lower() if lowercase else found
-                if every and word in places:
+                if word in places and not lowercase:
                     raise UserError(f"{where} has the word {word!r} for the second time: remove one of them")
                 if word not in places:
                     places[word] = len(places)

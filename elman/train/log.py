@@ -45,7 +45,7 @@ class RunLog:
 
 def read_log(path: Path) -> list[dict[str, Any]]:
     """The records of a log, up to the first line that is none, as a last one that a kill cut in half is."""
-    if not path.exists():
+    if not path.is_file():
         return []
     records = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():

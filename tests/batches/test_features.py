@@ -167,3 +167,23 @@ def test_given_features_stay_where_they_are(tmp_path: Path) -> None:
     stored = given.stored([Path("b.png")])
     assert stored.take([0]).dtype == np.float32
     assert np.shares_memory(stored._images[0], given.given["b.png"])
+
+
+DAMAGED = b"{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 3), }".ljust(117) + b"\n"
+
+
+@pytest.mark.parametrize("content", [b"PK\x03\x04junk", b"", b"\x93NUMPY\x01\x00v\x00" + DAMAGED])
+def test_a_damaged_array_holds_no_features(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "made.npy").write_bytes(content)
+    (tmp_path / "made.txt").write_text("a.png\n")
+    with pytest.raises(UserError, match="holds no features"):
+        find_features(str(tmp_path / "made.npy"))
+
+
+def test_names_of_images_with_a_mark_at_the_beginning_or_in_another_encoding(tmp_path: Path) -> None:
+    np.save(tmp_path / "made.npy", np.ones((1, 3), np.float32))
+    (tmp_path / "made.txt").write_text("a.png\n", encoding="utf-8-sig")
+    assert find_features(str(tmp_path / "made.npy")).of([Path("a.png")]).shape == (1, 1, 3)
+    (tmp_path / "made.txt").write_bytes(b"\xff.png\n")
+    with pytest.raises(UserError, match=r"made.txt is not in UTF-8"):
+        find_features(str(tmp_path / "made.npy"))

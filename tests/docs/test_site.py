@@ -8,6 +8,7 @@ import pytest
 
 from elman.inspect.views import each_view
 from elman.lab import EXPERIMENTS
+from tests.browser import PATIENCE, becomes, expect
 from tests.docs.tools import DOCS, load
 
 SITE = DOCS.parent / "site"
@@ -81,6 +82,7 @@ class Opened:
     def __init__(self, browser: Any, scheme: str = "light", width: int = 1400) -> None:
         self.context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
         self.page = self.context.new_page()
+        self.page.set_default_timeout(PATIENCE)
         self.said: list[str] = []
         self.asked: list[str] = []
         self.page.on("console", lambda message: self.said.append(message.text))
@@ -105,7 +107,7 @@ def test_every_page_is_shown_without_an_error_or_a_request(browser: Any, scheme:
     ground = set()
     for name in names():
         opened.go(name)
-        assert opened.page.evaluate("document.documentElement.scrollWidth") <= width, name
+        becomes(lambda: opened.page.evaluate("document.documentElement.scrollWidth") <= width, True, about=name)
         broken = "[...document.images].filter(one => one.complete && !one.naturalWidth).map(one => one.src)"
         assert opened.page.evaluate(broken) == [], name
         ground.add(opened.page.evaluate("getComputedStyle(document.body).backgroundColor"))
@@ -122,8 +124,7 @@ def test_search_finds_a_word_without_a_server(browser: Any) -> None:
     box.click()
     box.press_sequentially("conveyor", delay=30)
     found = opened.page.locator(".md-search-result__item").first
-    found.wait_for(timeout=30_000)
-    assert "From recurrent networks to translation" in found.inner_text()
+    expect(found).to_contain_text("From recurrent networks to translation", use_inner_text=True)  # of all that is typed
     assert opened.said == [] and [url for url in opened.asked if not url.startswith(("file:", "data:"))] == []
     opened.context.close()
 

@@ -102,3 +102,10 @@ def test_a_folder_needs_one_captions_file(folder: Path) -> None:
         read(folder)
     (folder / "captions.csv").write_text("image,caption\na.jpg,A cat .\n")
     assert read(folder) == [("a.jpg", ("A cat .",))]
+
+
+def test_half_a_surrogate_pair_in_a_coco_file_has_its_place(tmp_path: Path) -> None:
+    whole = {"images": [{"id": 1, "file_name": "0.png"}], "annotations": [{"image_id": 1, "caption": "a \ud800 b"}]}
+    (tmp_path / "captions.json").write_text(json.dumps(whole))
+    with pytest.raises(UserError, match=r"captions.json: annotation 1 has half a surrogate pair"):
+        list(CaptionReader().files(tmp_path / "captions.json").records())

@@ -19,12 +19,14 @@ from elman.records import (
     LabelledReader,
     LabelledText,
     check_classes,
+    check_known,
     iterate_texts,
     overlap,
     seen,
     stratified_folds,
     stratified_split,
 )
+from elman.records.places import Place
 
 
 def write(place: Path, content: str | bytes) -> Path:
@@ -342,3 +344,13 @@ def test_a_first_record_with_a_rare_label_is_no_header(tmp_path: Path) -> None:
 def test_columns_that_cannot_be_told_are_shown(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"a.csv:1 has 4 columns \(id, opened, subject, queue\): say which are meant"):
         LabelledReader().files(write(tmp_path / "a.csv", "id,opened,subject,queue\n1,2024-01-02,It broke,technical\n"))
+
+
+def test_a_header_that_is_read_as_a_record_is_told_how_to_say_so() -> None:
+    record = LabelledText("subject", ("queue",), Place(Path("dev.csv"), 1))
+    told = r"dev.csv:1 has the label 'queue'.*where this is a header, say -s data.label_column=queue"
+    with pytest.raises(UserError, match=told):
+        check_known([record], ["billing", "technical"])
+    with pytest.raises(UserError) as other:
+        check_known([LabelledText("sad", ("sad",), Place(Path("dev.txt"), 1))], ["joy"])
+    assert "header" not in str(other.value)

@@ -121,7 +121,7 @@ def test_a_job_that_is_given_up_is_not_computed() -> None:
 
 
 def test_too_many_and_too_long() -> None:
-    doubles, work = batcher(max_queue=2, max_seconds=0.05), Work()
+    doubles, work = batcher(max_queue=2, max_seconds=1), Work()
 
     async def main() -> None:
         first = await held(doubles, work)
@@ -139,7 +139,7 @@ def test_too_many_and_too_long() -> None:
 
 
 def test_no_more_is_taken_than_can_be_computed_in_time() -> None:
-    doubles, work = batcher(max_seconds=2), Work()
+    doubles, work = batcher(max_seconds=10), Work()
 
     def slow(items: list[int]) -> list[int]:
         time.sleep(0.2)
@@ -149,12 +149,12 @@ def test_no_more_is_taken_than_can_be_computed_in_time() -> None:
         assert await doubles.submit("x", [1], slow) == [2]  # an item takes a tenth of a second or more
         work.begun.clear()
         first = await held(doubles, work)
-        waiting = asyncio.ensure_future(doubles.submit("x", list(range(20, 40)), work))
+        waiting = asyncio.ensure_future(doubles.submit("x", list(range(20, 120)), work))
         await asyncio.sleep(0)
         with pytest.raises(Refused, match="429"):  # in a queue of two
             await doubles.submit("x", [3], work)
         work.may_go.set()
-        assert await first == [0] and len(await waiting) == 20
+        assert await first == [0] and len(await waiting) == 100
         assert await doubles.submit("x", [3], work) == [6]
 
     run(main())
@@ -194,4 +194,26 @@ def test_other_keys_are_other_batches() -> None:
 
     run(main())
     assert sorted(work.batches[1:]) == [[1, 3], [2, 4]]
+    doubles.close()
+
+
+def test_what_takes_long_does_not_count_for_what_takes_none() -> None:
+    doubles, work = batcher(max_seconds=2), Work()
+
+    def slow(items: list[int]) -> list[int]:
+        time.sleep(0.3)
+        return work(items)
+
+    async def main() -> None:
+        for number in range(3):
+            assert await doubles.submit(("predict", number), [1], slow) == [2]
+        work.begun.clear()
+        first = await held(doubles, work)
+        many = asyncio.ensure_future(doubles.submit("x", list(range(20, 40)), work))
+        await asyncio.sleep(0)
+        assert not doubles.full  # twenty of the other kind would be
+        work.may_go.set()
+        assert await first == [0] and len(await many) == 20
+
+    run(main())
     doubles.close()

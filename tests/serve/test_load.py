@@ -57,7 +57,7 @@ def test_obedient_clients_come_again_when_they_are_told_to() -> None:
         server = await asyncio.start_server(refuse, "127.0.0.1", 0)
         async with server:
             target = Endpoint(server.sockets[0].getsockname()[1], "/", [b""])
-            return await closed(target, clients=2, seconds=0.3, obedient=obedient)
+            return await closed(target, clients=2, seconds=0.3 if obedient else 1, obedient=obedient)
 
     assert len(measured(lambda: both(True)).refused) == 2 == len(asked)
     assert len(measured(lambda: both(False)).refused) > 4

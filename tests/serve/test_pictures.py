@@ -8,17 +8,11 @@ from typing import Any
 import pytest
 
 import elman
-from tests.browser import barriers
+from tests.browser import barriers, expect
 from tests.serve.running import Running
 from tests.serve.studio import Studio
 from tests.tasks import answer_runs, caption_runs
 from tests.train.toy import quiet
-
-DROP = """([name, content]) => {
-  const bytes = Uint8Array.from(atob(content), (one) => one.charCodeAt(0)), moved = new DataTransfer();
-  moved.items.add(new File([bytes], name, {type: "image/png"}));
-  document.body.dispatchEvent(new DragEvent("drop", {dataTransfer: moved, bubbles: true, cancelable: true}));
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -64,26 +58,28 @@ def shades(page: Any) -> list[str]:
 
 
 def test_an_image_is_dropped_described_and_looked_at_word_by_word(studio: Any, folder: Path) -> None:
-    from base64 import b64encode
-
     image = folder / "c" / "0.png"
     found = elman.load(folder / "caption").predict(image, alignments=True)
     one = studio("#/pictures?model=caption")
     page = one.page
-    page.evaluate(DROP, ["0.png", b64encode(image.read_bytes()).decode()])
+    one.drop("0.png", image.read_bytes(), "image/png")
     page.locator("p.caption", has_text=found.text).wait_for()
-    words = page.locator(".looking .words-row button")
-    assert words.all_inner_texts() == ["the image", *found.tokens]
-    assert shades(page) == []
+    words, places = page.locator(".looking .words-row button"), page.locator(".looking rect")
+    expect(words).to_have_text(["the image", *found.tokens], use_inner_text=True)  # which come by themselves
+    expect(places).to_have_count(0)
     words.nth(2).hover()  # one looks by pointing
-    page.locator(".looking rect").first.wait_for()
     weights = found.weights[1]
+    expect(places).to_have_count(len(weights))
+    expect(page.locator("figcaption")).to_contain_text(f"“{found.tokens[1]}”: most at")
     dark = [float(value) for value in shades(page)]
     assert len(dark) == len(weights) and dark.index(min(dark)) == int(weights.argmax())
-    assert f"“{found.tokens[1]}”: most at" in page.locator("figcaption").inner_text()
     page.mouse.move(0, 0)
+    expect(places).to_have_count(0)
     words.nth(2).click()  # and keeps it in the address
-    assert one.address()["word"] == "2" and len(shades(page)) == len(weights)
+    one.address_has(word="2")
+    page.mouse.move(0, 0)
+    expect(words.nth(2)).to_have_attribute("aria-pressed", "true")
+    expect(places).to_have_count(len(weights))
     with page.expect_download() as got:
         page.locator(".looking .save button", has_text="SVG").click()
     saved = Path(got.value.path()).read_text()
@@ -99,23 +95,33 @@ def test_an_image_is_dropped_described_and_looked_at_word_by_word(studio: Any, f
 def test_an_image_is_asked_about_by_keys_alone(studio: Any, folder: Path, scheme: str, width: int) -> None:
     one = studio("#/pictures?model=answer", color_scheme=scheme, viewport={"width": width, "height": 900})
     page = one.page
-    page.on("filechooser", lambda chooser: chooser.set_files(folder / "a" / "images" / "train-0.png"))
-    page.locator("input[type=file]").wait_for()
-    page.keyboard.press("/")  # the first field chooses the file
-    page.keyboard.press("Enter")
+    chosen, question = page.locator("input[type=file]"), page.get_by_label("Question")
+    chosen.wait_for()
+    with page.expect_file_chooser() as chooser:  # which the browser has to be told of some time before
+        page.keyboard.press("/")  # the first field chooses the file
+        expect(chosen).to_be_focused()
+        page.keyboard.press("Enter")
+    chooser.value.set_files(folder / "a" / "images" / "train-0.png")
     page.locator(".looking svg").wait_for()
     page.keyboard.press("Tab")
-    page.keyboard.type("is there a circle ?")
+    expect(question).to_be_focused()
+    with one.answered("/v1/predict", lambda body: body["records"][0]["question"] == "is there a circle ?"):
+        page.keyboard.type("is there a circle ?")
+    expect(question).to_have_value("is there a circle ?")
     page.locator("main .label").wait_for()
     words = page.locator(".looking .words-row button")
     words.nth(1).wait_for()
+    expect(page.locator(".busy")).to_have_count(0)
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.innerText") == "the image"
+    expect(words.first).to_be_focused()
+    expect(words.first).to_have_text("the image")
     page.keyboard.press("ArrowRight")
-    assert page.evaluate("document.activeElement.innerText") == words.nth(1).inner_text()
-    assert len(shades(page)) > 4 and one.address()["word"] == "1"
+    expect(words.nth(1)).to_be_focused()
+    one.address_has(word="1")
+    expect(page.locator(".looking rect").nth(4)).to_be_attached()  # more than four
     page.keyboard.press("End")
-    assert "what decides for" in page.evaluate("document.activeElement.innerText")
+    expect(words.last).to_be_focused()
+    expect(words.last).to_contain_text("what decides for")
     assert barriers(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -129,8 +135,7 @@ def test_a_large_image_is_made_to_fit_and_what_is_no_image_is_told(studio: Any, 
     Image.fromarray(noise).save(tmp_path / "large.png")
     page.locator("input[type=file]").set_input_files(tmp_path / "large.png")
     page.locator("p.caption").wait_for()
-    assert page.get_by_text("made smaller").is_visible()
+    expect(page.get_by_text("made smaller")).to_be_visible()
     (tmp_path / "no.png").write_text("no image")
     page.locator("input[type=file]").set_input_files(tmp_path / "no.png")
-    page.get_by_role("alert").wait_for()
-    assert "no image that the browser can show" in page.get_by_role("alert").inner_text()
+    expect(page.get_by_role("alert")).to_contain_text("no image that the browser can show")

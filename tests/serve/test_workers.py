@@ -22,9 +22,11 @@ class Load:
     def __init__(self, url: str, clients: int = 4, **body: Any) -> None:
         self.url, self.body, self.stopped = url, body, threading.Event()
         self.answers: list[tuple[int, str]] = []
-        self.threads = [threading.Thread(target=self._run) for _ in range(clients)]
+        self.noted = [0] * clients
+        """Answers of each client."""
+        self.threads = [threading.Thread(target=self._run, args=(number,)) for number in range(clients)]
 
-    def _run(self) -> None:
+    def _run(self, number: int) -> None:
         client = httpx.Client(base_url=self.url, timeout=60)
         while not self.stopped.is_set():
             try:
@@ -34,7 +36,14 @@ class Load:
                 self.answers.append((0, repr(error)))
                 client.close()
                 client = httpx.Client(base_url=self.url, timeout=60)
+            self.noted[number] += 1
         client.close()
+
+    def noted_all(self) -> int:
+        """Wait until what every client is waiting for now is noted, and say how many answers that are."""
+        before = list(self.noted)
+        eventually(lambda: all(now > then for now, then in zip(self.noted, before, strict=True)), 60)
+        return len(self.answers)
 
     def __enter__(self) -> "Load":
         for thread in self.threads:
@@ -72,10 +81,10 @@ def test_a_model_is_replaced_under_load_without_a_failed_request(models: Path, t
                 eventually(lambda: len({name for _, name in load.answers} | seen) == 2, 60)
                 late = [json.loads(one) for one in [next(pieces) for _ in range(3)]]
                 assert {one["system_fingerprint"] for one in late} == {first} == seen  # it ends as it began
-            good = load.answers[-1][1]
+            (good,) = {name for _, name in load.answers} - seen  # the last may still be of the old one
             (folder / "model.safetensors").write_bytes(b"broken")
             eventually(lambda: any("is not replaced" in line for line in running.said), 60)
-            before = len(load.answers)
+            before = load.noted_all()
             eventually(lambda: len(load.answers) > before + 20)
             assert load.answers[-1] == (200, good)  # the old one goes on
         assert not load.failed
@@ -125,7 +134,7 @@ def test_a_worker_that_is_killed_comes_back_and_the_others_go_on(models: Path) -
             os.kill(min(first), signal.SIGKILL)
             killed = time.monotonic()
             eventually(lambda: len(children(running.process.pid) - {min(first)}) == 2)
-            before = len(load.answers)
+            before = load.noted_all()  # also what the dead worker was answering
             eventually(lambda: len(load.answers) > before + 40)
             assert time.monotonic() - killed < 60
         assert len(load.failed) <= 4  # those that the dead worker was answering

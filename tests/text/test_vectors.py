@@ -86,3 +86,9 @@ def test_text_in_another_encoding_is_not_taken_for_binary(tmp_path: Path) -> Non
 def test_a_number_that_is_too_large_is_told_and_not_warned_of(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"vectors\.txt:1 is not a word with 2 numbers"):
         read_vectors(write(tmp_path, "a 1e39 2\n"))
+
+
+def test_a_word_that_is_wanted_and_stands_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "twice.txt").write_text("2 3\ngood 1 2 3\ngood 3 2 1\n")
+    with pytest.raises(UserError, match=r"twice.txt:3 has the word 'good' for the second time"):
+        read_vectors(tmp_path / "twice.txt", first=0, wanted={"good"})

@@ -1,12 +1,14 @@
 """`/v1/runs`: the training runs of a folder, their recipes, scores and logs; only where `--runs` names one."""
 
 import asyncio
+import json
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
+from elman.errors import UserError
 from elman.serve.answering import answer, service_of
 from elman.serve.errors import Refused, scrubbed
 from elman.serve.schemas import ERRORS, RunList, RunLogAnswer, RunView
@@ -22,6 +24,8 @@ DEEP = 3
 RECENT = 120
 """Seconds without a word after which a run that is not done counts as stopped, where its process is not to be seen."""
 MOST_RECORDS = 20_000
+NOTHING = {"task": None, "state": "failed", "step": 0, "records": 0, "updated": None, "dev": None}
+"""What there is to say of a run that has no log."""
 
 
 def find_runs(folder: Path) -> dict[str, Path]:
@@ -77,6 +81,14 @@ def summary(name: str, run: Path) -> dict[str, Any]:
     }
 
 
+def _seen(name: str, run: Path) -> dict[str, Any]:
+    """What is to be said of a run, or why it cannot be read: one that is damaged does not hide the others."""
+    try:
+        return summary(name, run)
+    except (UserError, OSError) as error:
+        return {"id": name, **NOTHING, "said": f"it cannot be read: {error}"}
+
+
 @router.get("/v1/runs", response_model=RunList)
 async def runs(request: Request) -> Response:
     """The runs of the folder; with those that were started from the page and failed, what they said last."""
@@ -84,15 +96,14 @@ async def runs(request: Request) -> Response:
 
     def work() -> list[dict[str, Any]]:
         failures = {} if training is None else training.failures()
-        found = [summary(name, run) for name, run in find_runs(folder).items()]
+        found = [_seen(name, run) for name, run in find_runs(folder).items()]
         for run in found:
             if training is not None and training.is_running(run["id"]):
                 run["state"] = "running"  # until its process has ended, also where it has let go of the folder
             said = failures.pop(run["id"], None)
             if said is not None and run["state"] == "stopped":  # and did not go on elsewhere
                 run |= {"state": "failed", "said": said}
-        never = {"task": None, "state": "failed", "step": 0, "records": 0, "updated": None, "dev": None}
-        return found + [{"id": name, **never, "said": said} for name, said in failures.items()]
+        return found + [{"id": name, **NOTHING, "said": said} for name, said in failures.items()]
 
     return answer({"runs": scrubbed(await asyncio.to_thread(work))})
 
@@ -119,7 +130,7 @@ async def run(request: Request, name: str) -> Response:
         found, card = find_run(folder, name), None
         if (found / "README.md").exists():
             card = (found / "README.md").read_text(encoding="utf-8", errors="replace")
-        recipe = read_toml(found / "recipe.toml")
+        recipe = json.loads(json.dumps(read_toml(found / "recipe.toml"), default=str))  # TOML has dates
         return {**summary(name, found), "recipe": recipe, "metrics": saved_report(found), "card": card}
 
     return answer(scrubbed(await asyncio.to_thread(work)))

@@ -116,9 +116,9 @@ export function curvesPicture(plot, figure) {
   const lines = plot.series.slice(1).map(({stroke, label, show}, number) => {
     const colour = String(typeof stroke === "function" ? stroke(plot, number + 1) : stroke);
     const points = [...plot.data[number + 1]].flatMap((value, place) => value == null ? [] : [`${x(Number(plot.data[0][place]))},${y(value)}`]);
-    return show ? `<polyline points="${points.join(" ")}" fill="none" stroke="${colour}" stroke-width="2"/>${words(x0 + width - 6, y0 + 16 * (number + 1), String(label), "end", colour)}` : "";
+    return show ? `<polyline clip-path="url(#plot)" points="${points.join(" ")}" fill="none" stroke="${colour}" stroke-width="2"/>${words(x0 + width - 6, y0 + 16 * (number + 1), String(label), "end", colour)}` : "";
   });
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${whole.width}" height="${y0 + height + 48}" font-family="sans-serif" font-size="12"><g stroke="#8884">${grid.join("")}</g>${axes.join("")}${lines.join("")}</svg>`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${whole.width}" height="${y0 + height + 48}" font-family="sans-serif" font-size="12"><clipPath id="plot"><rect x="${x0}" y="${y0}" width="${width}" height="${height}"/></clipPath><g stroke="#8884">${grid.join("")}</g>${axes.join("")}${lines.join("")}</svg>`;
 }
 
 /** @param {string} svg @returns {Promise<Blob>} */

@@ -6,13 +6,23 @@ import {useSignal} from "./vendor/signals.js";
 import {Refused} from "./api.js";
 
 export {Fragment, render} from "./vendor/preact.js";
-export {useEffect, useMemo, useRef} from "./vendor/hooks.js";
+export {useEffect, useLayoutEffect, useMemo, useRef} from "./vendor/hooks.js";
 export {batch, computed, effect, signal, useComputed, useSignal} from "./vendor/signals.js";
 export const html = htm.bind(h);
 
 /** @param {{name: string, children?: any, hint?: string}} props */
 export const Field = ({name, children, hint}) => html`
   <label class="field"><span class="field-name">${name}</span>${children}${hint && html`<small>${hint}</small>`}</label>`;
+
+/**
+ * A field that counts when it is left or Enter is pressed: until then it keeps what is typed, whatever is drawn meanwhile.
+ * @param {{value: string | number, change: (value: string) => void} & Record<string, unknown>} props
+ */
+export function Typed({value, change, ...rest}) {
+  const typed = useSignal(/** @type {string | null} */ (null));
+  return html`<input ...${rest} value=${typed.value ?? value} onInput=${(/** @type {any} */ e) => { typed.value = e.target.value; }}
+    onChange=${(/** @type {any} */ e) => { typed.value = null; change(e.target.value); }} />`;
+}
 
 /**
  * A number that is pulled.
@@ -96,14 +106,16 @@ export function useDropped(take, when) {
   useEffect(() => {
     const stop = new AbortController(), listen = {signal: stop.signal};
     document.addEventListener("dragover", (event) => {
+      if (!event.dataTransfer?.types.includes("Files")) return;  // a part of a text goes where it is let fall
       event.preventDefault();
       over.value = true;
     }, listen);
     document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) over.value = false; }, listen);
     document.addEventListener("drop", (event) => {
+      if (!event.dataTransfer?.types.includes("Files")) return;
       event.preventDefault();
       over.value = false;
-      const file = event.dataTransfer?.files[0];
+      const file = event.dataTransfer.files[0];
       if (file) take(file);
     }, listen);
     return () => stop.abort();

@@ -33,13 +33,13 @@ export function Batch({model, studio}) {
   const labelled = rows.filter(({gold}) => gold !== null), [right, wrong] = cell.split("\t");
   const kept = rows.filter(({found, gold, probability}) => (!only || found.includes(only)) && (probability ?? 1) >= least
     && (!cell || gold?.some((one, place) => one === right && found[place] === wrong)));
-  /** @param {string} content */
-  const read = (content) => run(async (signal) => {
+  /** @param {Blob} file */
+  const read = (file) => run(async (signal) => {
     let texts;
     try {
-      texts = readTexts(content, tagger ? model.tags : undefined).slice(0, MOST);
+      texts = readTexts(await file.text(), tagger ? model.tags : undefined).slice(0, MOST);
     } catch (caught) {
-      throw new Refused(`this is not read as JSON lines: ${/** @type {Error} */ (caught).message}`);
+      throw new Refused(`this cannot be read as lines, a table or JSON lines: ${/** @type {Error} */ (caught).message}`);
     }
     if (!texts.length) throw new Refused("there is no text in this: give lines, or a table with a column text");
     const some = Math.min(AT_ONCE, studio.limits.max_texts), all = [];
@@ -52,9 +52,9 @@ export function Batch({model, studio}) {
     return all;
   });
   /** @param {File} file */
-  const take = async (file) => {
+  const take = (file) => {
     go({many: "1"});
-    read(await file.text());
+    read(file);
   };
   const over = useDropped(take, [model.id]);
   const save = () => download(writeTable(["text", "label", "predicted", "probability"],
@@ -63,7 +63,7 @@ export function Batch({model, studio}) {
     <div class=${`drop ${over.value ? "over" : ""}`}>
       <${Field} name=${`Paste lines, or drop a file anywhere on the page: lines of text, ${tagger ? "tokens with their tags" : "a table or JSON lines with text and, if you like, label"}`}>
         <textarea value=${pasted} onInput=${(/** @type {any} */ e) => { pasted.value = e.target.value; }}></textarea><//>
-      <div class="row"><button type="button" disabled=${busy.value || !pasted.value.trim()} onClick=${() => read(pasted.value)}>Read them</button>
+      <div class="row"><button type="button" disabled=${busy.value || !pasted.value.trim()} onClick=${() => read(new Blob([pasted.value]))}>Read them</button>
         <${Field} name="file"><input type="file" accept=".txt,.csv,.tsv,.jsonl,.conll,.conllu" onChange=${(/** @type {any} */ e) => { if (e.target.files[0]) take(e.target.files[0]); }} /><//>
         ${busy.value && html`<span class="quietly" role="status">${done.value}</span><button type="button" class="quiet" onClick=${stop}>Stop</button>`}</div></div>
     <${Trouble} error=${error.value} />

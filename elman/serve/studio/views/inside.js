@@ -15,11 +15,17 @@ const textsOf = (model, text) => model.task === "lm" ? [text] : text.split("\n")
 
 /** @param {{model: Model}} props */
 export function Inside({model}) {
-  const {answer, error, busy, run} = useRequest();
+  const {answer, error, busy, run, stop} = useRequest();
   const view = model.views.find(({name}) => name === address.value.look) ?? model.views[0];
   const text = address.value.text ?? "";
   const body = {model: model.id, input: textsOf(model, text), view: view?.name, options: view ? optionValues(view) : {}};
-  const draw = () => { if (view && text.trim()) run((signal) => ask("/v1/explain", {...body, format: "panels"}, signal)); };
+  const draw = () => {
+    if (view && text.trim()) run((signal) => ask("/v1/explain", {...body, format: "panels"}, signal));
+    else {
+      stop();
+      answer.value = null;
+    }
+  };
   useSettled(draw, PAUSE, [JSON.stringify(body)]);
   if (!view) return html`<p>There is no view of this model.</p>`;
   /** @param {string} name */

@@ -1,6 +1,6 @@
 // The options of a view of `elman explain`, or of an experiment of `elman lab`, as controls: their JSON schema says what they are.
 import {address, go} from "../address.js";
-import {Choice, Field, html} from "../ui.js";
+import {Choice, Field, html, Typed} from "../ui.js";
 
 /** @typedef {import("../types").Model} Model */
 /** @typedef {import("../types").Option} Option */
@@ -54,6 +54,6 @@ function Control({name, option, labels}) {
   const change = (to) => go({[`o.${name}`]: to === usual ? undefined : to});
   if (choices) return html`<${Choice} name=${shown} value=${value || usual} choices=${usual ? choices : [["", "—"], ...choices]} change=${change} />`;
   if (type === "boolean") return html`<${Field} name=${shown} hint=${option.description}><input type="checkbox" checked=${(value || usual) === "true"} onChange=${(/** @type {any} */ e) => change(String(e.target.checked))} /><//>`;
-  return html`<${Field} name=${shown} hint=${option.description}><input title=${option.description} type=${type === "number" || type === "integer" ? "number" : "text"} step=${type === "integer" ? 1 : "any"}
-    value=${value} placeholder=${usual} onChange=${(/** @type {any} */ e) => change(e.target.value)} /><//>`;
+  return html`<${Field} name=${shown} hint=${option.description}><${Typed} title=${option.description} type=${type === "number" || type === "integer" ? "number" : "text"} step=${type === "integer" ? 1 : "any"}
+    value=${value} placeholder=${usual} change=${change} /><//>`;
 }

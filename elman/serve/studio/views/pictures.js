@@ -12,6 +12,8 @@ import {noOptions, Options, optionValues} from "./options.js";
 /** @typedef {import("./images.js").Opened} Opened */
 /** @typedef {{title: string, values: number[][], decides?: boolean}} Look */
 
+const PAUSE = 250;  // milliseconds without a change after which the model is asked
+
 /** The image that is seen: it has no room in the address, and stays while other views and models are looked at. */
 const image = signal(/** @type {Opened | null} */ (null));
 
@@ -25,17 +27,22 @@ export function Pictures({model, studio}) {
   const body = {model: model.id, records, view: "image", options};
   useSettled(() => {
     if (!ready) {
+      said.stop();
+      looked.stop();
       said.answer.value = looked.answer.value = null;
       return;
     }
     said.run(async (abort) => (await ask("/v1/predict", {model: model.id, records, options: asks ? {} : {n_best: Math.min(3, studio.limits.max_n)}}, abort)).results[0]);
     if (view) looked.run(async (abort) => (await ask("/v1/explain", body, abort)).texts[0]);
-  }, asks ? 250 : 0, [seen, question, JSON.stringify(options)]);
+  }, asks ? PAUSE : 0, [seen, question, JSON.stringify(options)]);
 
   /** @param {File} given */
   const take = (given) => {
     go({word: undefined, ...noOptions()});
-    file.run(async () => { image.value = await opened(given, studio.limits.max_bytes); });
+    file.run(async (abort) => {
+      const found = await opened(given, studio.limits.max_bytes);
+      if (!abort.aborted) image.value = found;  // else another one was given meanwhile
+    });
   };
   const over = useDropped(take, [studio]);
   useEffect(() => {
@@ -59,7 +66,7 @@ export function Pictures({model, studio}) {
         <div>${said.answer.value && !asks && html`<${Captions} found=${said.answer.value} looks=${view !== undefined} />`}
         ${said.answer.value?.answer && html`<${Probabilities} answer=${{label: said.answer.value.answer, probabilities: said.answer.value.probabilities}} />`}
           ${seen?.smaller && html`<p class="quietly">The image was made smaller before it was sent.</p>`}</div></div>
-        ${looked.answer.value && html`<${All} body=${body} name=${`${model.id}-image`} />`}</div>
+        ${looked.answer.value && html`<${All} body=${body} name=${`${model.id}-image`} when=${[seen, question, JSON.stringify(options)]} />`}</div>
     </div>
     ${view && html`<div class="controls" role="group" aria-label="where it looks"><p class="quietly">${view.about}</p><${Options} view=${view} model=${model} /></div>`}
     </div>`;
@@ -69,7 +76,7 @@ export function Pictures({model, studio}) {
 function looksOf(found) {
   const whole = {title: "the image", values: []};
   if (found.caption !== undefined) return [whole, ...found.tokens.map((/** @type {string} */ title, /** @type {number} */ place) => ({title, values: found.attention[place]}))];
-  const glimpses = found.attention.map((/** @type {number[][]} */ values, /** @type {number} */ place) => ({title: `glimpse ${place + 1}`, values}));
+  const glimpses = found.attention.map((/** @type {number[][]} */ values, /** @type {number} */ place) => ({title: found.glimpses[place], values}));
   return [whole, ...glimpses, {title: `what decides for “${found.target}”`, values: found.places, decides: true}];
 }
 
@@ -126,11 +133,11 @@ const Captions = ({found, looks}) => html`<p class="text caption" dir="auto" ari
   ${found.n_best?.length > 1 && html`<h2>Others</h2><ol>${found.n_best.slice(1).map((/** @type {any} */ one) => html`<li dir="auto">${one.caption} <span class="quietly">${one.score.toFixed(3)}</span>
     ${looks && html` <button type="button" class="quiet" onClick=${() => go({"o.target": one.caption, word: undefined}, {step: true})}>look for it</button>`}</li>`)}</ol>`}`;
 
-/** All looks side by side, as the service draws them. @param {{body: Record<string, unknown>, name: string}} props */
-function All({body, name}) {
+/** All looks side by side, as the service draws them; `when` is what the body follows from. @param {{body: Record<string, unknown>, name: string, when: unknown[]}} props */
+function All({body, name, when}) {
   const {answer, error, run} = useRequest();
   const open = address.value.all === "1";
-  useSettled(() => { if (open) run((abort) => ask("/v1/explain", {...body, format: "panels"}, abort)); }, 0, [open, JSON.stringify(body)]);
+  useSettled(() => { if (open) run((abort) => ask("/v1/explain", {...body, format: "panels"}, abort)); }, PAUSE, [open, ...when]);
   return html`<details open=${open} onToggle=${(/** @type {any} */ e) => go({all: e.target.open ? "1" : undefined})}><summary>All of it side by side</summary>
     <${Trouble} error=${error.value} />${open && answer.value && html`<${Panels} drawn=${answer.value} /><${SaveDrawn} path="/v1/explain" body=${body} name=${name} />`}</details>`;
 }

@@ -32,25 +32,25 @@ export function Read({model, studio}) {
 
 const MOST_WORDS = 200;
 
-/** The words that are changed, by place; what is left out is empty. @returns {Record<number, string>} */
+/** The words that are changed, by place; null is left out. @returns {Record<number, string | null>} */
 function edits() {
   try {
-    return JSON.parse(address.value.edits ?? "{}");
-  } catch {
-    return {};  // someone has written an address by hand
-  }
+    const found = JSON.parse(address.value.edits ?? "{}");
+    if (typeof found === "object" && found) return found;
+  } catch {}  // someone has written an address by hand
+  return {};
 }
 
 /** Words that can be left out or replaced, and what the model says then. @param {{model: Model, text: string, before: any}} props */
 function Words({model, text, before}) {
   const words = text.trim().split(/\s+/).slice(0, MOST_WORDS), changed = edits(), any = Object.keys(changed).length > 0;
   const {answer, error, run} = useRequest();
-  const now = words.map((word, place) => changed[place] ?? word).filter(Boolean).join(" ");
+  const now = words.map((word, place) => place in changed ? changed[place] : word).filter(Boolean).join(" ");
   useSettled(() => {
     if (any && now) run(async (signal) => (await answers(model, [now], signal))[0]);
     else answer.value = null;
   }, 0, [now, any]);
-  /** @param {number} place @param {string | undefined} word */
+  /** @param {number} place @param {string | null | undefined} word */
   const put = (place, word) => {
     const next = {...changed};
     if (word === undefined) delete next[place];
@@ -60,10 +60,10 @@ function Words({model, text, before}) {
   const after = any ? answer.value : null;
   return html`<details class="words" open=${address.value.words === "1"} onToggle=${(/** @type {any} */ e) => go({words: e.target.open ? "1" : undefined})}><summary>What if a word were another?</summary>
     <div class="words-row">${words.map((word, place) => {
-      const out = changed[place] === "";
-      return html`<span class=${`chip ${out ? "out" : ""}`}><input aria-label=${`word ${place + 1}`} size=${Math.max(2, (changed[place] || word).length)} value=${changed[place] || word} disabled=${out}
+      const out = changed[place] === null, shown = changed[place] ?? word;
+      return html`<span class=${`chip ${out ? "out" : ""}`}><input aria-label=${`word ${place + 1}`} size=${Math.max(2, shown.length)} value=${shown} disabled=${out}
           onInput=${(/** @type {any} */ e) => put(place, e.target.value === word ? undefined : e.target.value)} />
-        <button type="button" class="quiet" aria-pressed=${out} aria-label=${`leave out ${word}`} onClick=${() => put(place, out ? undefined : "")}>×</button></span>`;
+        <button type="button" class="quiet" aria-pressed=${out} aria-label=${`leave out ${word}`} onClick=${() => put(place, out ? undefined : null)}>×</button></span>`;
     })}</div>
     <${Trouble} error=${error.value} />
     ${any && html`<p><button type="button" class="quiet" onClick=${() => go({edits: undefined})}>As it was</button></p>`}

@@ -62,7 +62,7 @@ function sentences(text, tags) {
   const known = new Set(tags.map(marked));
   const blocks = text.split(/\n[ \t]*\n/).map((block) => block.split("\n").filter((line) => line.trim() && !line.startsWith("#")).map((line) => line.trim().split(/\t| +/)))
     .filter((lines) => lines.length);
-  const lines = blocks.flat(), width = Math.min(...lines.map((cells) => cells.length));
+  const lines = blocks.flat(), width = lines.reduce((least, cells) => Math.min(least, cells.length), Infinity);
   if (!lines.length || width < 2) return null;
   const counts = Array.from({length: width}, (_, column) => lines.filter((cells) => known.has(marked(cells[column]))).length);
   const column = counts.indexOf(Math.max(...counts));

@@ -1,5 +1,5 @@
 // A text that is being written, and its tokens on the colours of their ranks. Of a long one only what is seen is drawn.
-import {html, useEffect, useMemo, useRef, useSignal} from "../ui.js";
+import {html, useEffect, useLayoutEffect, useMemo, useRef, useSignal} from "../ui.js";
 
 /** @typedef {import("../types").Model} Model */
 /** @typedef {import("../types").Alternative} Alternative */
@@ -86,14 +86,22 @@ export function Tokens({text, drawn, chosen, choose}) {
   useEffect(() => () => watch.end(), []);
   /** @param {Event} event */
   const placeOf = (event) => Number(/** @type {HTMLElement} */ (event.target).dataset.place ?? -1);
+  const wanted = useRef(false);
+  const focus = () => /** @type {HTMLElement | null} */ (root.current?.querySelector(`[data-place="${reached.value}"]`))?.focus();
+  useLayoutEffect(() => {  // not before it is drawn: what Tab does not come to cannot have the focus
+    if (wanted.current) focus();
+    wanted.current = false;
+  });
   /** @param {number} place */
   const reach = (place) => {
+    wanted.current = place !== reached.value;
     reached.value = place;
-    requestAnimationFrame(() => /** @type {HTMLElement | null} */ (root.current?.querySelector(`[data-place="${place}"]`))?.focus());
+    if (!wanted.current) focus();
   };
   /** @param {KeyboardEvent} event */
   const keys = (event) => {
-    const place = placeOf(event), ahead = text.backward ? -1 : 1, step = {ArrowRight: ahead, ArrowLeft: -ahead}[event.key];
+    const place = placeOf(event) < 0 ? -1 : reached.value;  // where the focus will be once it is drawn: keys may come sooner
+    const ahead = text.backward ? -1 : 1, step = {ArrowRight: ahead, ArrowLeft: -ahead}[event.key];
     if (place < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
     if (!step && !["Enter", " ", "Escape"].includes(event.key)) return;
     event.preventDefault();

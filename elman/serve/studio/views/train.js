@@ -38,7 +38,7 @@ export function Train({studio}) {
   return html`<${Trouble} error=${list.error.value} />
     ${studio.training && html`<${Start} started=${(/** @type {string} */ name) => { toggle(name); tick.value++; }} />`}
     ${runs.length === 0 && list.answer.value && html`<p>There are no runs in the folder yet.</p>`}
-    ${runs.length > 0 && html`<div class="scroll"><table class="cells runs"><thead><tr><th scope="col">show</th><th scope="col">run</th><th scope="col">task</th><th scope="col">state</th><th scope="col" class="number">updates</th><th scope="col">held out</th>${studio.training && html`<th scope="col"></th>`}</tr></thead>
+    ${runs.length > 0 && html`<div class="scroll"><table class="cells runs"><thead><tr><th scope="col">show</th><th scope="col">run</th><th scope="col">task</th><th scope="col">state</th><th scope="col" class="number">updates</th><th scope="col">held out, last</th>${studio.training && html`<th scope="col"></th>`}</tr></thead>
       <tbody>${runs.map((run) => html`<tr key=${run.id}><td><input type="checkbox" aria-label=${`show ${run.id}`} checked=${chosen.includes(run.id)} onChange=${() => toggle(run.id)} /></td>
         <th scope="row">${run.id}</th><td>${run.task}</td><td>${run.state}${run.said && html`<p class="trouble">${run.said}</p>`}</td><td class="number">${run.step.toLocaleString("en")}</td><td>${scores(run)}</td>
         ${studio.training && html`<td><${Steer} run=${run} done=${() => { tick.value++; }} /></td>`}</tr>`)}</tbody></table></div>`}
@@ -51,7 +51,7 @@ function Steer({run, done}) {
   /** @param {string} what */
   const tell = (what) => send(async (abort) => { await ask(`${path(run.id)}/${what}`, {}, abort); done(); });
   return html`${run.state === "running" && html`<button type="button" class="quiet" disabled=${busy.value} onClick=${() => tell("stop")}>Stop</button>`}
-    ${run.state === "stopped" && html`<button type="button" class="quiet" disabled=${busy.value} onClick=${() => tell("resume")}>Resume</button>`}<${Trouble} error=${error.value} />`;
+    ${(run.state === "stopped" || (run.state === "failed" && run.task)) && html`<button type="button" class="quiet" disabled=${busy.value} onClick=${() => tell("resume")}>Resume</button>`}<${Trouble} error=${error.value} />`;
 }
 
 /** The logs that are known, by run: what is new is asked for, not all of it again. @type {Map<string, any[]>} */

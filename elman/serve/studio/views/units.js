@@ -1,7 +1,7 @@
 // Units of a language model that are found by what they do: on in a part of the text, following a feature; and where its state comes again.
 import {address, go} from "../address.js";
 import {ask} from "../api.js";
-import {Choice, Field, html, Trouble, useRequest, useSettled} from "../ui.js";
+import {Choice, Field, html, Trouble, Typed, useRequest, useSettled} from "../ui.js";
 import {noOptions} from "./options.js";
 
 /** @typedef {import("../types").Model} Model */
@@ -31,7 +31,7 @@ export function Units({model, text}) {
         ? html`<${Field} name="feature"><input value=${feature} list="features" placeholder="line-position" onInput=${(/** @type {any} */ e) => go({feature: e.target.value})} /><//>
           <datalist id="features">${FEATURES.map((one) => html`<option value=${one}></option>`)}</datalist>`
         : html`<${Field} name="part"><input value=${part} placeholder="mark it in the text" onInput=${(/** @type {any} */ e) => go({part: e.target.value})} /><//>`}
-      ${find === "part" && html`<${Field} name="on from"><input type="number" min="0.05" step="0.05" value=${threshold} onChange=${(/** @type {any} */ e) => go({threshold: e.target.value})} /><//>`}
+      ${find === "part" && html`<${Field} name="on from"><${Typed} type="number" min="0.05" step="0.05" value=${threshold} change=${(/** @type {string} */ value) => go({threshold: value})} /><//>`}
       ${busy.value && html`<span class="quietly" role="status">at work …</span>`}</div>
     <${Trouble} error=${error.value} />
     ${found && (find === "near" ? html`<${Places} found=${found} />` : html`<${Found} units=${unitsOf(found)} note=${noteOf(found)} />`)}</details>`;

@@ -2,7 +2,7 @@
 import {address, go, moved} from "../address.js";
 import {events} from "../api.js";
 import {SaveDrawn} from "../draw.js";
-import {Choice, Field, html, percent, Slider, Trouble, useEffect, useRef, useRequest, useSignal} from "../ui.js";
+import {Choice, Field, html, percent, Slider, Trouble, Typed, useEffect, useRef, useRequest, useSignal} from "../ui.js";
 import {glued, Tokens, Written} from "./tokens.js";
 
 /** @typedef {import("../types").Model} Model */
@@ -90,7 +90,7 @@ export function Write({model, studio}) {
       <${Slider} name="top p" value=${top_p} low=${0.05} high=${1} step=${0.05} change=${(/** @type {number} */ value) => turn({top_p: value})} />
       <${Slider} name="tokens" value=${length} low=${10} high=${Math.max(10, Math.min(LONGEST, max_tokens))} step=${10} change=${(/** @type {number} */ value) => turn({length: value})} />
       <${Slider} name="samples" value=${samples} low=${1} high=${Math.min(MOST_SAMPLES, max_n)} step=${1} change=${(/** @type {number} */ value) => turn({samples: value})} />
-      <${Field} name="seed"><input type="number" min="0" value=${seed} onChange=${(/** @type {any} */ e) => turn({seed: e.target.value})} /><//>
+      <${Field} name="seed"><${Typed} type="number" min="0" value=${seed} change=${(/** @type {string} */ value) => turn({seed: value})} /><//>
       ${model.labels && spoken && html`<${Choice} name="label" value=${spoken} choices=${model.labels} change=${(/** @type {string} */ value) => turn({label: value})} />`}
     </div></form>`;
 }
