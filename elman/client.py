@@ -3,6 +3,7 @@
 client = elman.client.Client("http://127.0.0.1:8000")
 client.model("tagger").predict("Ask Ada Lovelace.")           # a Tagging, as elman.load(folder).predict gives it
 client.model("eyes").predict("photo.jpg", "is it raining ?")  # an image is sent, never its name
+client.model("eyes").predict([("one.jpg", "is it raining ?"), ("two.jpg", "is there a dog ?")])
 client.model("poet").generate("ROMEO:", length=100)
 for row, piece in client.model("poet").stream("ROMEO:"): ...
 
@@ -13,8 +14,10 @@ async with elman.client.AsyncClient("http://127.0.0.1:8000") as client:
 
 import base64
 import json
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from dataclasses import asdict
+import re
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -36,14 +39,38 @@ ONE_IMAGE = (str, Path, bytes)
 """A path, or the content of a file."""
 SECONDS = 120.0
 """How long an answer is waited for."""
+TEXTS, CHARACTERS = 64, 500_000
+"""What one request has at most: a list of more is asked about in several."""
 
 
 class Call(NamedTuple):
-    """A request to the service, and how many texts it is for: None for one that was not in a list."""
+    """What the service is asked, whether that is one text that was not in a list, and what images are called."""
 
     path: str
     body: dict[str, Any]
     single: bool = False
+    images: tuple[str, ...] = ()
+
+    def bodies(self) -> Iterator[dict[str, Any]]:
+        """Its requests, one after the other.
+
+        >>> [len(body["input"]) for body in Call("/v1/classify", {"input": ["a fine film"] * 150}).bodies()]
+        [64, 64, 22]
+        """
+        name = next(name for name in ("input", "tokens", "records") if name in self.body)
+        if self.single or "temperature" in {**self.body, **self.body.get("options", {})}:
+            yield self.body  # what is drawn depends on its place among the others
+            return
+        some, size = list[Any](), 0
+        for one in self.body[name]:
+            length = len(json.dumps(one))
+            if some and (len(some) == TEXTS or size + length > CHARACTERS):
+                yield self.body | {name: some}
+                some, size = [], 0
+            some.append(one)
+            size += length
+        if some:
+            yield self.body | {name: some}
 
 
 # From what a local model is asked to requests
@@ -53,12 +80,13 @@ def prediction(name: str, task: str, given: Any, question: str | None, options: 
     """The request for what `predict` of a local model is called with.
 
     >>> prediction("mine", "classify", "a fine film", None, {})
-    Call(path='/v1/classify', body={'model': 'mine', 'input': 'a fine film'}, single=True)
+    Call(path='/v1/classify', body={'model': 'mine', 'input': 'a fine film'}, single=True, images=())
     """
     body: dict[str, Any] = {"model": name}
     if (images := _images(task, given, question)) is not None:
-        single = isinstance(given, ONE_IMAGE)
-        return Call("/v1/predict", body | {"records": images, "options": dict(options)}, single)
+        names, records = images
+        asked = body | {"records": records, "options": dict(options)}
+        return Call("/v1/predict", asked, isinstance(given, ONE_IMAGE), names)
     if task == "tag" and (tokens := options.get("tokens")) is not None:
         sentences = [one if isinstance(one, str) else list(one) for one in tokens]
         return Call("/v1/tag", body | {"tokens": sentences}, bool(sentences) and isinstance(sentences[0], str))
@@ -78,22 +106,29 @@ def explanation(
     """The request for what a view computes of texts or images."""
     body = {"model": name, "view": view, "options": dict(options)}
     images = _images(task, given, question)
-    return Call("/v1/explain", body | ({"input": given} if images is None else {"records": images}))
+    return Call("/v1/explain", body | ({"input": given} if images is None else {"records": images[1]}))
 
 
-def _images(task: str, given: Any, question: str | None) -> list[dict[str, str]] | None:
-    """Records of an image or several, the content of each and what is asked about it; None where a task is of texts.
+def _images(task: str, given: Any, question: Any) -> tuple[tuple[str, ...], list[dict[str, str]]] | None:
+    """What images are called, and their records: the content of each, and what is asked about it; of texts None.
 
     >>> _images("answer", b"a", "is it red ?")
-    [{'image': 'YQ==', 'question': 'is it red ?'}]
+    (('the image',), [{'image': 'YQ==', 'question': 'is it red ?'}])
     """
     if question is not None and task != "answer":
         raise UserError(f"a model for the task '{task}' is asked no question: leave it out")
     if task not in IMAGES:
         return None
-    asked = {} if question is None else {"question": question}
-    images = [given] if isinstance(given, ONE_IMAGE) or not isinstance(given, Iterable) else given
-    return [{"image": base64.b64encode(_content(one)).decode(), **asked} for one in images]
+    pairs: list[tuple[Any, dict[str, str]]]
+    if task == "answer":
+        from elman.tasks.answer import pairs_of
+
+        pairs = [(image, {"question": asked}) for image, asked in pairs_of(given, question)]
+    else:
+        several = [given] if isinstance(given, ONE_IMAGE) or not isinstance(given, Iterable) else given
+        pairs = [(image, {}) for image in several]
+    names = tuple("the image" if isinstance(image, bytes) else str(image) for image, _ in pairs)
+    return names, [{"image": base64.b64encode(_content(image)).decode(), **asked} for image, asked in pairs]
 
 
 def _content(image: Any) -> bytes:
@@ -131,13 +166,16 @@ def completion(
 # From answers to what a local model gives
 
 
-def predictions(task: str, call: Call, answer: Mapping[str, Any]) -> Any:
-    """What `predict` of a local model gives, from the answer to a call."""
-    found = [_read(task, one) for one in answer["results"]]
+def predictions(card: Mapping[str, Any], call: Call, results: Sequence[dict[str, Any]]) -> Any:
+    """What `predict` of a local model gives, from the results of a call."""
+    found = [_read(card, one) for one in results]
+    if card["task"] == "caption":
+        found = [replace(one, image=name) for one, name in zip(found, call.images, strict=True)]
     return found[0] if call.single else found
 
 
-def _read(task: str, one: dict[str, Any]) -> Any:
+def _read(card: Mapping[str, Any], one: dict[str, Any]) -> Any:
+    task = card["task"]
     if task == "classify":
         from elman.tasks.classify import Prediction
 
@@ -150,6 +188,8 @@ def _read(task: str, one: dict[str, Any]) -> Any:
         from elman.tasks.next_tokens import NextToken
 
         return [NextToken(each["token"], each["probability"]) for each in one["next"]]
+    if task == "tree":
+        return _tree(one, card["labels"])
     if task == "caption":
         return _caption(one)
     if task == "answer":
@@ -193,7 +233,45 @@ def _translation(one: dict[str, Any]) -> Any:
     return Translation(one["text"], n_best, one["source_tokens"], one["target_tokens"], weights, one.get("parts", 1))
 
 
+def _tree(one: dict[str, Any], labels: Sequence[str]) -> Any:
+    """A tree from its brackets, in which each node has its most probable label.
+
+    Of the nodes below the root the service tells that label's probability alone: the others are 0 here.
+    """
+    from elman.records.treebank import LabelledTree
+    from elman.records.trees import WRITTEN_AS
+    from elman.tasks.tree import TreePrediction
+
+    opens = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
+    tokens, places = one["text"].split(" "), defaultdict[str, list[int]](list)
+    for place, token in enumerate(tokens):
+        places[token].append(place)
+    parents, words, guessed = list[int](), list[int](), list[str]()
+    waiting: list[tuple[str, list[int], list[int]]] = []  # of each open bracket: label, its word, nodes below it
+    for label, word in re.findall(rf"\(({opens}) |([^\s()]+)|\)", one["tree"]):
+        if label:
+            waiting.append((label, [], []))
+        elif word:
+            waiting[-1][1].append(places[WRITTEN_AS.get(word, word.replace("\\/", "/"))].pop(0))
+        else:
+            label, own, below = waiting.pop()
+            for child in below:
+                parents[child] = len(parents)
+            if waiting:
+                waiting[-1][2].append(len(parents))
+            parents.append(-1)
+            words += own or [-1]
+            guessed.append(label)
+    nodes = np.zeros((len(parents), len(labels)), np.float32)
+    nodes[np.arange(len(nodes)), [labels.index(label) for label in guessed]] = one["node_probabilities"]
+    nodes[-1] = [one["probabilities"][label] for label in labels]
+    read = tuple(tokens[: sum(word >= 0 for word in words)])
+    tree = LabelledTree(read, tuple(parents), tuple(words), (None,) * len(parents))
+    return TreePrediction(tree, tuple(labels), nodes)
+
+
 def _caption(one: dict[str, Any]) -> Any:
+    """A caption; its ids are empty, since the service sends words alone."""
     from elman.tasks.caption import Caption
     from elman.tasks.writer import Alternative
 
@@ -202,7 +280,7 @@ def _caption(one: dict[str, Any]) -> Any:
         for each in (one, *one.get("n_best", [])[1:])
     ]
     weights = np.array(one["attention"], np.float32) if "attention" in one else None
-    return Caption("the image", n_best, one.get("tokens", []), weights)
+    return Caption(one["image"], n_best, one["tokens"], weights)
 
 
 def scores(answer: Mapping[str, Any]) -> Any:
@@ -309,9 +387,13 @@ class RemoteModel:
         self.name, self.task = str(card["id"]), str(card["task"])
 
     def predict(self, given: Any = None, question: str | None = None, **options: Any) -> Any:
-        """The prediction for a text or an image, or a list for several, as the local model's `predict` gives them."""
+        """The prediction for a text or an image, or a list for several, as the local model's `predict` gives them.
+
+        The service sends no ids of tokens, and of a tree's inner nodes the most probable class alone.
+        """
         call = prediction(self.name, self.task, given, question, options)
-        return predictions(self.task, call, self.client.ask(call.path, call.body))
+        found = [one for body in call.bodies() for one in self.client.ask(call.path, body)["results"]]
+        return predictions(self.card, call, found)
 
     def generate(self, prompt: str = "", **options: Any) -> list[str]:
         """As `LanguageModel.generate`: the same texts for the same seed."""
@@ -391,9 +473,10 @@ class AsyncRemoteModel:
         self.name, self.task = str(card["id"]), str(card["task"])
 
     async def predict(self, given: Any = None, question: str | None = None, **options: Any) -> Any:
-        """The prediction for a text or an image, or a list for several, as the local model's `predict` gives them."""
+        """As `RemoteModel.predict`."""
         call = prediction(self.name, self.task, given, question, options)
-        return predictions(self.task, call, await self.client.ask(call.path, call.body))
+        found = [one for body in call.bodies() for one in (await self.client.ask(call.path, body))["results"]]
+        return predictions(self.card, call, found)
 
     async def generate(self, prompt: str = "", **options: Any) -> list[str]:
         """As `LanguageModel.generate`: the same texts for the same seed."""

@@ -358,23 +358,24 @@ def bar(value: float, error: float, reach: Range) -> str:
 def image_chart(panel: ImageMap, labelled: str, tips: Tips) -> str:
     """An image once for each look at it, side by side; the numbers of its cells are their titles."""
     name = f"i{zlib.crc32(panel.image.encode()):x}"
+    width, height = panel.shape
     shown = []
     for place, frame in enumerate(panel.frames):
         cells = []
-        rows, columns = len(frame.values), max(map(len, frame.values), default=1)
+        across, down = width / max(map(len, frame.values), default=1), height / max(len(frame.values), 1)
         for row, shades in enumerate(panel.shade(frame)):
             for column, (colour, hidden) in enumerate(shades):
-                box = (
-                    f'x="{column / columns:.5f}" y="{row / rows:.5f}" width="{1 / columns:.5f}" height="{1 / rows:.5f}"'
-                )
+                corner = f'x="{column * across:.5f}" y="{row * down:.5f}"'
+                box = f'{corner} width="{across:.5f}" height="{down:.5f}"'
                 value = number(frame.values[row][column])
                 cells.append(f'<rect {box} fill="{colour}" fill-opacity="{hidden:.3f}"><title>{value}</title></rect>')
         if place:
             image = f'<use href="#{name}"/>'
         else:
-            box = 'width="1" height="1" preserveAspectRatio="none"'
+            box = f'width="{width:.5f}" height="{height:.5f}" preserveAspectRatio="none"'
             image = f'<image id="{name}" href="{escape(panel.image)}" {box}/>'
         told = written(label(frame.title)) if frame.title else ""
-        drawing = f'<svg viewBox="0 0 1 1" aria-hidden="true">{image}{"".join(cells)}</svg>'
+        box = f'viewBox="0 0 {width:.5f} {height:.5f}" shape-rendering="crispEdges"'
+        drawing = f'<svg {box} aria-hidden="true">{image}{"".join(cells)}</svg>'
         shown.append(f"<figure>{drawing}<figcaption dir=auto>{told}</figcaption></figure>")
     return f'<div class="looks" role="group" {labelled}>{"".join(shown)}</div>'

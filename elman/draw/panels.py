@@ -5,6 +5,8 @@
 'the'
 """
 
+import base64
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal
@@ -192,11 +194,18 @@ class ImageMap(Panel):
 
     kind = "imagemap"
     image: str
-    """`data:image/png;base64,...`; it is drawn as a square of whatever shape it is."""
+    """`data:image/png;base64,...`; it is drawn in its own shape, with the grids stretched over it."""
     frames: Sequence[Frame]
     """Without values, a frame is the image itself."""
     scale: Scale = "sequential"
     note: str = ""
+
+    @property
+    def shape(self) -> tuple[float, float]:
+        """Its width and height, as the header of the PNG has them, as shares of the longer one."""
+        head = base64.b64decode(self.image.partition(",")[2][:32])
+        width, height = struct.unpack(">II", head[16:24])
+        return width / max(width, height), height / max(width, height)
 
     def shade(self, frame: Frame) -> list[list[tuple[str, float]]]:
         """The colour over each cell and how much of the image it hides, from 0 to 1; by the frame's largest number."""

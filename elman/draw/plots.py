@@ -527,6 +527,7 @@ def _images(panel: ImageMap) -> Drawn:
     frames = panel.frames[:MOST_LOOKS]
     across = min(max(len(frames), 2), LOOKS)
     side, step = (COLUMN - 0.15 * (across - 1)) / across, (COLUMN + 0.15) / across
+    width, height = (side * share for share in panel.shape)
     below = 0.34 if any(frame.title for frame in frames) else 0.1
     rows = [frames[start : start + across] for start in range(0, len(frames), across)]
 
@@ -539,7 +540,7 @@ def _images(panel: ImageMap) -> Drawn:
             top = pen.top
             for place, frame in enumerate(row):
                 pen.top = top
-                axes = pen.axes(side, left=place * step, width=side, below=below)
+                axes = pen.axes(height, left=place * step + (side - width) / 2, width=width, below=below)
                 axes.set_axis_off()
                 axes.imshow(pixels, extent=(0, 1, 0, 1), aspect="auto", interpolation="nearest")
                 if frame.values:
@@ -552,10 +553,10 @@ def _images(panel: ImageMap) -> Drawn:
                     "va": "top",
                     "parse_math": False,
                 }
-                axes.text(0.5, -0.03, title, size=8.5, color=SOFT, **below_it)
+                axes.text(0.5, -0.03 * side / height, title, size=8.5, color=SOFT, **below_it)
 
     cut = "" if len(frames) == len(panel.frames) else f"{len(frames)} of {len(panel.frames)} looks"
-    return (side + below) * len(rows), draw, cut
+    return (height + below) * len(rows), draw, cut
 
 
 KINDS: Mapping[str, Callable[[Any], Drawn]] = {

@@ -1,7 +1,7 @@
 """Where a captioner looks for each word that it writes; the images whose captions are best and worst."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
@@ -36,6 +36,8 @@ class WrittenImage:
     tokens: list[str]
     attention: list[list[list[float]]]
     """The weight of each place for each token (T x R x C)."""
+    unknown: list[str] = field(default_factory=list)
+    """Words of a given caption that the model does not know: it reads `<unk>` in their place."""
 
 
 class CaptionView(View[WrittenImage]):
@@ -58,12 +60,14 @@ class CaptionView(View[WrittenImage]):
             "What a word did not look at is in the dark. Weights say where the model looked, not why it wrote a word."
         )
         image = image_data(Path(data.image))
-        return [ImageMap(data.caption, image, [Frame("the image", []), *frames], note=note)]
+        shown = ImageMap(data.caption, image, [Frame("the image", []), *frames], note=note)
+        told = f"The model does not know {', '.join(map(repr, data.unknown))}: it reads <unk> there."
+        return [*([Note("unknown words", told)] if data.unknown else []), shown]
 
 
 def written_image(model: Captioner, image: str, target: str | None = None) -> WrittenImage:
     """An image with its caption, or with one that is given, and where each token looks."""
-    path = Path(image)
+    path, unknown = Path(image), list[str]()
     if target is None:
         found = model.predict(path, alignments=True)
         assert found.weights is not None
@@ -75,8 +79,10 @@ def written_image(model: Captioner, image: str, target: str | None = None) -> Wr
         pairs = [(model.features.of([path])[0], ids)]
         (log_prob,), (weights,) = model.pair_log_probs(pairs), model.attention(pairs)
         caption, tokens = target, model.names_of(ids.tolist())
+        side = model.vocabulary
+        unknown = [word for word in counted(model, target).split() if side.target.unk_id in side.say(word)]
     grids = weights.reshape(-1, *grid_of(weights.shape[1])).tolist()
-    return WrittenImage(image, caption, log_prob, tokens, grids)
+    return WrittenImage(image, caption, log_prob, tokens, grids, unknown)
 
 
 class GalleryOptions(Section):

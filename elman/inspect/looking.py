@@ -21,7 +21,7 @@ from elman.tasks.answer import ImageAnswerer
 from elman.train.recipe import Section
 
 SHOWN = 8  # answers, the most probable first
-SIDE = 336  # pixels of the image that is drawn
+SIDE = 336  # pixels of the longer side of the image that is drawn
 
 
 class LookingOptions(Section):
@@ -58,11 +58,12 @@ class Looking:
 
 
 def image_data(path: Path) -> str:
-    """An image as a page holds it: a square PNG."""
+    """An image as a page holds it: a PNG of its own shape."""
     from PIL.Image import Resampling
 
-    drawn = io.BytesIO()
-    open_image(path).resize((SIDE, SIDE), Resampling.BICUBIC).save(drawn, "PNG")
+    drawn, image = io.BytesIO(), open_image(path)
+    width, height = (max(1, round(SIDE * side / max(image.size))) for side in image.size)
+    image.resize((width, height), Resampling.BICUBIC).save(drawn, "PNG")
     return "data:image/png;base64," + base64.b64encode(drawn.getvalue()).decode()
 
 

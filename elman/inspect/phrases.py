@@ -21,6 +21,7 @@ from elman.text.settings import UNK
 POLES = {"negative": -1, "positive": 1, **{grade: (place > 2) - (place < 2) for place, grade in enumerate(SENTIMENT)}}
 """Which side a label of sentiment stands on."""
 LARGEST = 600  # nodes of a tree, about 300 words: N trees of N nodes are computed, and drawn nobody could read more
+SHOWN = 8  # phrases in the table, at most
 LEAST = 0.5  # of what the first step down costs: as long as a step costs so much, the path goes on
 
 
@@ -39,8 +40,8 @@ class PhraseNode:
     probabilities: dict[str, float]
     turns: bool
     """Whether its label stands on the other side than that of a child: where there are no sides, is no child's."""
-    drop: float
-    """How much less probable the root's label is where an unknown word stands in the place of this phrase."""
+    change: float
+    """Of the probability of the root's label, where an unknown word stands in the place of this phrase."""
     decides: bool
     """Whether it is on the path that the root's label hangs on."""
 
@@ -67,8 +68,8 @@ def labelled_tree(model: TreeModel, text: str) -> LabelledPhrases:
     labels = [model.labels[place] for place in best.tolist()]
     children, count = tree.children(), len(tree.parents)
     cut = [_without(tree, node) for node in range(count)]
-    drops = [float(table[-1, best[-1]] - rows[-1, best[-1]]) for rows in model.scores(cut)]
-    path = _path(children, drops)
+    changes = [float(rows[-1, best[-1]] - table[-1, best[-1]]) for rows in model.scores(cut)]
+    path = _path(children, changes)
     spans = _spans(tree, children)
     nodes = [
         PhraseNode(
@@ -80,7 +81,7 @@ def labelled_tree(model: TreeModel, text: str) -> LabelledPhrases:
             float(table[node, best[node]]),
             dict(zip(model.labels, table[node].tolist(), strict=True)),
             _turns(labels[node], [labels[child] for child in children[node]]),
-            drops[node],
+            changes[node],
             node in path,
         )
         for node in range(count)
@@ -104,14 +105,14 @@ def _without(tree: LabelledTree, node: int) -> LabelledTree:
     )
 
 
-def _path(children: list[list[int]], drops: list[float]) -> set[int]:
+def _path(children: list[list[int]], changes: list[float]) -> set[int]:
     """From the root to the child whose loss costs most, and on, as long as that costs at least half as much."""
     node, path = len(children) - 1, {len(children) - 1}
     least = None
     while children[node]:
-        node = max(children[node], key=lambda child: drops[child])
-        least = LEAST * drops[node] if least is None else least
-        if drops[node] <= 0 or drops[node] < least:
+        node = min(children[node], key=lambda child: changes[child])
+        least = LEAST * changes[node] if least is None else least
+        if changes[node] >= 0 or changes[node] > least:
             break
         path.add(node)
     return path
@@ -144,6 +145,7 @@ class PhrasesView(View[LabelledPhrases]):
     def panels(self, data: LabelledPhrases) -> list[Panel]:
         poles = [*data.nodes[-1].probabilities]
         sides = all(label in POLES for label in poles)
+        change = f"change of {data.label}"
         nodes = [
             Node(
                 node.id,
@@ -151,22 +153,22 @@ class PhrasesView(View[LabelledPhrases]):
                 " ".join([node.label, f"{node.probability:.2f}", *([node.word] if node.word else [])]),
                 _tone(node, sides),
                 _state(node),
-                ({} if node.text == node.word else {"phrase": node.text}) | {"without it": f"{-node.drop:+.3f}"},
+                ({} if node.text == node.word else {"phrase": node.text}) | {change: f"{node.change:+.3f}"},
             )
             for node in _from_the_root(data.nodes)
         ]
-        decisive = sorted((node for node in data.nodes[:-1] if node.drop > 0), key=lambda node: -node.drop)[:8]
-        rows = [[node.text, node.label, f"{node.probability:.3f}", f"{-node.drop:+.3f}"] for node in decisive]
-        told = (
-            "Decides: the path that the root's label hangs on. Turns: the label is on another side than one below it."
-        )
-        lost = f"The last column is how much less probable {data.label} is at the root without the phrase."
+        worth = sorted((node for node in data.nodes[:-1] if node.change < 0), key=lambda node: node.change)
+        rows = [[node.text, node.label, f"{node.probability:.3f}", f"{node.change:+.3f}"] for node in worth[:SHOWN]]
+        count = f" ({SHOWN} of {len(worth)})" if len(worth) > SHOWN else ""
+        turns = "is on another side than one below it" if sides else "is none of those right below it"
+        told = f"Decides: the path that the root's label hangs on. Turns: the label {turns}."
+        lost = f"The last column is how the probability of {data.label} at the root changes without the phrase."
         title = f"label {data.label} ({data.probability:.3f})"
         return [
             Tree(title, nodes, note=told, scale="diverging" if sides else "sequential"),
             Table(
-                "what each phrase is worth",
-                ["phrase", "label", "probability", f"{data.label} without it"],
+                f"what each phrase is worth{count}",
+                ["phrase", "label", "probability", change],
                 rows,
                 note=lost,
             ),

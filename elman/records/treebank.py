@@ -22,7 +22,7 @@ from elman.errors import UserError
 from elman.forest import NONE, Trees
 from elman.ragged import Ints
 from elman.records import tables
-from elman.records.columns import Parts, Roles
+from elman.records.columns import Columns, Parts, Roles
 from elman.records.labelled import POLARITY, Classes
 from elman.records.lines import FAIL, BadLines, first_lines, made, read_lines
 from elman.records.paths import Paths, expand
@@ -321,11 +321,34 @@ class TreeReader(TwoPartReader[LabelledTree]):
         where, text = parts.where, parts.first.strip()
         if not text:
             raise empty_text(where)
+        if not text.startswith("("):
+            raise RecordError(
+                where, "has a text without brackets where a tree belongs: write it as ( a ( fine film ) )"
+            )
         tree = flattened(parse_shape(text, where), where, labels="none")
         label = text_of(where, parts.second, name).strip()
         if not label:
             raise RecordError(where, "has an empty label: write one, or remove the line")
         return self._with_classes(replace(tree, labels=(*tree.labels[:-1], label)))
+
+    def read_table(
+        self, paths: Iterable[Path], format: tables.Format, columns: Columns, bad: BadLines
+    ) -> Iterator[LabelledTree]:
+        """The trees of tables and files of objects; plain texts, where no row begins with a bracket, are refused."""
+        places, quiet = list(paths), BadLines("skip")
+        texts = (
+            part.first.strip()
+            for path in places
+            for part in columns.parts(self.rows(path, format, quiet), quiet)
+            if part.first.strip()
+        )
+        first = next(texts, "(")
+        if not first.startswith("(") and not any(text.startswith("(") for text in texts):
+            raise UserError(
+                f"{places[0]} holds plain texts and no trees in column {columns.first!r}: learn from texts with "
+                "elman train classify, or write trees, as ( a ( fine film ) )"
+            )
+        yield from super().read_table(places, format, columns, bad)
 
     def _object(self, where: Place, item: Any, columns: Any) -> LabelledTree | None:
         if isinstance(item, str):
@@ -339,8 +362,8 @@ class TreeReader(TwoPartReader[LabelledTree]):
         if LIKE_A_TREE.match(text) or (leaf is not None and leaf[1] in (*self.known, UNLABELLED)):
             try:
                 return replace(flattened(parse_shape(text, where), where), fields=fields)
-            except UserError as error:
-                raise RecordError(where, f"looks like a tree, and is none ({error}): mend it") from None
+            except RecordError as error:
+                raise RecordError(where, f"looks like a tree, but {error.problem}") from None
         tokens = cut(text)
         if not tokens:
             raise RecordError(where, "has no words: write some, or remove the line")
@@ -384,6 +407,15 @@ class TreeReader(TwoPartReader[LabelledTree]):
         )
 
 
+def is_of_words(name: str) -> bool:
+    """Whether a label of CoNLL-U is a column, which has one for each word, and not a comment.
+
+    >>> is_of_words("deprel"), is_of_words("feats.Number"), is_of_words("label")
+    (True, True, False)
+    """
+    return name in CONLLU or FEATURE.fullmatch(name) is not None
+
+
 def _dependencies(block: Block, name: str, labels: str, asked: bool) -> LabelledTree | None:
     """The dependency tree of a sentence of CoNLL-U."""
     rows = [(where, line.split("\t")) for where, line in block if not line.startswith("#")]
@@ -400,7 +432,7 @@ def _dependencies(block: Block, name: str, labels: str, asked: bool) -> Labelled
     order = _post_order(rows, heads)
     numbers = {word: node for node, word in enumerate(order)}
     found: list[str | None] = [None] * len(rows)
-    if name in CONLLU or FEATURE.fullmatch(name):
+    if is_of_words(name):
         found = [conllu_tag(rows[word][1], name) for word in order]
         found = found if labels == "all" else [*[None] * (len(found) - 1), found[-1]]
     elif not asked:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from elman.errors import UserError
 from elman.records.lines import FAIL, BadLines, numbered, read_lines
-from elman.records.places import Place
+from elman.records.places import Place, RecordError
 
 PIECE = re.compile(r"[()]|[^ \t\n()]+")  # other blanks, as in 8 1/2 written with a fixed one, belong to words
 TREE_LINE = re.compile(r"\(\S+ .*\)\s*$")  # how a line of trees looks
@@ -72,17 +72,17 @@ def parse_tree(text: str, where: Place | str = "the tree") -> Tree:
     ['and/or', '(']
     >>> parse_tree("(2 (2 and)", Place(Path("sst.txt"), 7))
     Traceback (most recent call last):
-    elman.errors.UserError: sst.txt:7 ends with 1 bracket still open: add the missing )
+    elman.records.places.RecordError: sst.txt:7 ends with 1 bracket still open: add the missing )
     """
     opened: list[list[str | Tree]] = []  # for each open bracket, what has come behind it
     root: Tree | None = None
     for piece in PIECE.findall(text):
         if root is not None:
-            raise UserError(f"{where} goes on with {piece!r} where its tree is closed: mend the brackets")
+            raise _wrong(where, f"goes on with {piece!r} where its tree is closed: mend the brackets")
         if piece == "(":
             opened.append([])
         elif not opened:
-            raise UserError(f"{where} begins with {piece!r} where a tree begins with (: write (label word)")
+            raise _wrong(where, f"begins with {piece!r} where a tree begins with (: write (label word)")
         elif piece != ")":
             opened[-1].append(piece)
         else:
@@ -94,7 +94,7 @@ def parse_tree(text: str, where: Place | str = "the tree") -> Tree:
     if root is None:
         plural = "" if len(opened) == 1 else "s"
         missing = f"add the missing {')' * len(opened)}" if len(opened) < 4 else "mend the line"
-        raise UserError(f"{where} ends with {len(opened)} bracket{plural} still open: {missing}")
+        raise _wrong(where, f"ends with {len(opened)} bracket{plural} still open: {missing}")
     return root
 
 
@@ -108,7 +108,11 @@ def _node(parts: list[str | Tree], where: Place | str) -> Tree:
             return Tree(label[0], children=trees)
     shown = " ".join("(...)" if isinstance(part, Tree) else part for part in parts)
     lacking = ", a node without label," if label and isinstance(label[0], Tree) else ""
-    raise UserError(f"{where} has ({shown}){lacking} where a node is a label with one word or with trees: mend it")
+    raise _wrong(where, f"has ({shown}){lacking} where a node is a label with one word or with trees: mend it")
+
+
+def _wrong(where: Place | str, problem: str) -> UserError:
+    return RecordError(where, problem) if isinstance(where, Place) else UserError(f"{where} {problem}")
 
 
 def escaped(word: str) -> str:

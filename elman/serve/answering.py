@@ -120,17 +120,24 @@ def as_list(given: Any) -> list[Any]:
 
 def check_texts(texts: Sequence[str], limits: Limits, param: str) -> None:
     """Refuse texts that are too many or too long, or that have nothing in them."""
-    if len(texts) > limits.max_texts:
-        raise Refused(400, f"{len(texts)} texts are too many: give at most {limits.max_texts}", param=param)
+    check_count(len(texts), limits.max_texts, "texts", param)
     for number, text in enumerate(texts, 1):
-        if len(text) > limits.max_characters:
-            raise Refused(
-                400,
-                f"text {number} of {len(texts)} has {len(text):,} characters: give at most {limits.max_characters:,}",
-                param=param,
-            )
+        check_characters(len(text), limits.max_characters, param, f"text {number} of {len(texts)}")
         if not text.strip():
             raise Refused(400, f"text {number} of {len(texts)} is empty: give it at least one character", param=param)
+
+
+def check_count(count: int, most: int, what: str, param: str) -> None:
+    """Refuse more texts or records than a request may have."""
+    if count > most:
+        message = f"{count:,} {what} are too many: give at most {most:,}, and the others in further requests"
+        raise Refused(400, message, param=param)
+
+
+def check_characters(length: int, most: int, param: str, which: str = "a text") -> None:
+    """Refuse a text that is too long."""
+    if length > most:
+        raise Refused(400, f"{which} has {length:,} characters: give at most {most:,}", param=param)
 
 
 def check_most(value: int | None, most: int, param: str) -> None:

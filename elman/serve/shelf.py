@@ -191,10 +191,8 @@ class Shelf:
                 near = nearest(name, self.served)
                 raise Refused(404, f"there is no model {name!r}: {near}", code="model_not_found", param="model")
             if tasks and served.task not in tasks:
-                wanted = " or ".join(tasks)
-                raise Refused(
-                    400, f"{name!r} is a model for '{served.task}', and this path is for '{wanted}'", param="model"
-                )
+                message = f"{name!r} is a model for '{served.task}', and this path is for '{' or '.join(tasks)}'"
+                raise Refused(400, f"{message}: ask /v1/predict, which is for all models", param="model")
             return served
         fitting = [served for served in self.served.values() if not tasks or served.task in tasks]
         if len(fitting) == 1:

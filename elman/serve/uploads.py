@@ -4,7 +4,7 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
-from elman.serve.answering import check_most
+from elman.serve.answering import check_characters
 from elman.serve.errors import Refused
 
 
@@ -33,4 +33,4 @@ def check_records(records: Sequence[Any], most: int, *, uploads: bool) -> None:
     for record in records:
         fields = {"text": record} if isinstance(record, str) else record if isinstance(record, dict) else {}
         lengths = [len(value) for name, value in fields.items() if isinstance(value, str) and name not in content]
-        check_most(max(lengths, default=0), most, "records")
+        check_characters(max(lengths, default=0), most, "records")

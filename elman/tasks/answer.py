@@ -2,6 +2,7 @@
 
 model = elman.fit("answer", train="questions.tsv", out="runs/answers")
 model.predict("photo.jpg", "is there a dog ?").label
+model.predict([("one.jpg", "is there a dog ?"), ("two.jpg", "is it raining ?")])
 """
 
 from collections import Counter
@@ -22,7 +23,7 @@ from elman.metrics.metric import Metric
 from elman.ragged import Ragged
 from elman.records.classes import check_classes, check_known
 from elman.records.images import Source as Image
-from elman.records.places import RecordError, source_of
+from elman.records.places import Place, RecordError, source_of
 from elman.records.questions import ImageQuestion, QuestionReader
 from elman.tasks.classify import Prediction, TextSettings, chances
 from elman.tasks.folder import Config
@@ -52,6 +53,10 @@ if TYPE_CHECKING:
 
 BATCH = 128  # questions computed on at a time, at most
 WINDOW = 64  # questions whose images are held in memory at a time
+COMMAND_LINE = (Path("images"), Path("the text"))  # as `inputs` calls what is named there
+ONE_IMAGE = (str, Path, bytes)
+"""A path, or the content of a file."""
+FORM = "give an image and a question, or a list of pairs (image, question)"
 BLOCKS = 8  # on a side: what of the pixels of an image the baseline that sees the image alone is shown
 
 Run = Training[ImageQuestion, "ImageAnswerer"]
@@ -176,13 +181,18 @@ class ImageAnswerer(Model[AnswerConfig, TokenEncoder, "QuestionNetwork", None]):
         """What it sees of images; `named` is another file of features, for a model that was trained on such."""
         return self.config.model.trained_on(self.config.places, self.config.channels, named)
 
-    def predict(self, image: Image | str, question: str) -> Prediction:
-        """The answer to a question about an image, a path or the content of its file, and all probabilities."""
-        check_texts([question])
-        source = Path(image) if isinstance(image, str) else image
-        record = ImageQuestion(source if isinstance(source, Path) else Path(), question, ())
-        features = self.features()
-        return self.answers([Asked(record, features.opened(source), features)])[0]
+    def predict(self, image: Any, question: str | None = None) -> Any:
+        """The answer to a question about an image, a path or the content of its file, and all probabilities.
+
+        Several are given as a list of pairs (image, question), without `question`, and answered as a list.
+        """
+        pairs, features = pairs_of(image, question), self.features()
+        found: list[Prediction] = []
+        for start in range(0, len(pairs), WINDOW):
+            some = pairs[start : start + WINDOW]
+            opened = {source: features.opened(source) for source in dict.fromkeys(source for source, _ in some)}
+            found += self.answers([Asked(ImageQuestion(Path(), ask, ()), opened[at], features) for at, ask in some])
+        return found[0] if isinstance(image, ONE_IMAGE) else found
 
     def answers(self, records: Sequence[Asked]) -> list[Prediction]:
         images = {id(asked.image): asked.image for asked in records}  # one image may have many questions
@@ -230,9 +240,19 @@ class ImageAnswerer(Model[AnswerConfig, TokenEncoder, "QuestionNetwork", None]):
                     path, opened = record.image, features.opened(record.image)
             except UserError as error:
                 path, opened = Path(), None
-                options.bad(RecordError(record.where, f"has no image that can be seen: {error}"))
+                options.bad(unseen(record.where, "has no image that can be seen", error))
                 continue
             yield Asked(record, opened, features)
+
+    def uploaded(self, number: int, content: bytes, fields: Mapping[str, Any], asked: Mapping[str, Any]) -> Asked:
+        """A question about an image that came with a request, as `read` gives those of lines."""
+        features = self.features(parse(PredictSettings, asked, where="the options").features)
+        where, others = Place("the request", number), {name: fields[name] for name in fields if name != "question"}
+        record = ImageQuestion(Path(f"image {number}"), fields["question"], (), None, where, others)
+        try:
+            return Asked(record, features.opened(content), features)
+        except UserError as error:
+            raise unseen(where, "has no image that can be seen", error) from None
 
     def predict_lines(self, lines: Iterable[str], options: PredictOptions, answers: Any = None) -> Iterator[str]:
         return super().predict_lines(lines, replace(options, window=min(options.window, WINDOW)), answers)
@@ -291,6 +311,43 @@ class ImageAnswerer(Model[AnswerConfig, TokenEncoder, "QuestionNetwork", None]):
         return settings.initialised(network, body)
 
 
+def pairs_of(given: Any, question: Any = None) -> list[tuple[Image, str]]:
+    """Images, each with what is asked about it, from what `predict` is called with.
+
+    >>> pairs_of([(b"one", "is it red ?"), (b"two", "is it round ?")])
+    [(b'one', 'is it red ?'), (b'two', 'is it round ?')]
+    >>> pairs_of([b"one", b"two"], ["is it red ?", "is it round ?"])
+    Traceback (most recent call last):
+    elman.errors.UserError: question 1 of 2 is a list: give an image and a question, or a list of pairs ...
+    """
+    one = isinstance(given, ONE_IMAGE)
+    if isinstance(given, Mapping) or not (one or isinstance(given, Iterable)):
+        raise UserError(f"a {type(given).__name__} is no image: {FORM}")
+    if one and question is None:
+        raise UserError(f"there is an image and no question: {FORM}")
+    pairs = list(given) if question is None else [(image, question) for image in ([given] if one else given)]
+    for number, pair in enumerate(pairs, 1):
+        which = f"{number} of {len(pairs)}"
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise UserError(f"record {which} is no pair of an image and a question: {FORM}")
+        for what, part, kinds in (("image", pair[0], ONE_IMAGE), ("question", pair[1], (str,))):
+            if not isinstance(part, kinds):
+                raise UserError(f"{what} {which} is a {type(part).__name__}: {FORM}")
+    check_texts([ask for _, ask in pairs])
+    return [(Path(image) if isinstance(image, str) else image, ask) for image, ask in pairs]
+
+
+def unseen(where: Place, problem: str, error: UserError) -> UserError:
+    """What is wrong with a record whose image cannot be used; one named on the command line stands in no line.
+
+    >>> str(unseen(Place(Path("a.tsv"), 7), "has no caption", UserError("no such file: a.png")))
+    'a.tsv:7 has no caption: no such file: a.png'
+    >>> str(unseen(Place(Path("images"), 1), "has no caption", UserError("no such file: a.png")))
+    'no such file: a.png'
+    """
+    return error if where.path in COMMAND_LINE else RecordError(where, f"{problem}: {error}")
+
+
 # The task
 
 
@@ -324,6 +381,7 @@ class Answer(Task[ImageQuestion, ImageAnswerer]):
     metrics = (Metric("accuracy", percent=True), Metric("macro_f1", "macro F1", percent=True))
     headlines = metrics[:1]
     example = 'model.predict("photo.jpg", "a question").label'
+    sees_images = True
 
     # Records
 

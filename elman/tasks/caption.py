@@ -27,11 +27,12 @@ from elman.metrics.captions import caption_scores
 from elman.metrics.metric import Metric
 from elman.ragged import Ints, Ragged
 from elman.records.captions import CaptionedImage, CaptionReader, Format
-from elman.records.places import RecordError
+from elman.records.places import Place
 from elman.runtime import CompiledDecoder, DecoderParts
 from elman.runtime.quantise import Arrays
 from elman.runtime.translator import Sources
 from elman.runtime.weights import Weights
+from elman.tasks.answer import ONE_IMAGE, unseen
 from elman.tasks.predict import PredictOptions, read_texts
 from elman.tasks.search import Search, SearchOptions, SearchSettings, WriteOptions
 from elman.tasks.sections import (
@@ -240,10 +241,8 @@ class Caption(Written):
 
     def to_dict(self) -> dict[str, Any]:
         """As one line of JSON has it."""
-        value = {**self.best_to_dict(), **self.others_to_dict()}
-        if self.weights is not None:
-            value |= {"tokens": self.tokens, "attention": np.round(self.weights, 4).tolist()}
-        return value
+        value = {**self.best_to_dict(), **self.others_to_dict(), "tokens": self.tokens}
+        return value if self.weights is None else {**value, "attention": np.round(self.weights, 4).tolist()}
 
     @property
     def pharaoh(self) -> str:
@@ -292,7 +291,7 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
 
     def predict(self, images: Any, **options: Unpack[SearchOptions]) -> Any:
         """The caption of an image, given by its path or its bytes, or of each of several; options are `Search`'s."""
-        search, single = Search.of(options), isinstance(images, (str, Path, bytes))
+        search, single = Search.of(options), isinstance(images, ONE_IMAGE)
         several = _sources([images] if single else images)
         names = [str(one) if isinstance(one, Path) else "the image" for one in several]
         found: list[Caption] = []
@@ -354,13 +353,23 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
         features = self.features
         for record in read_texts(CaptionTask().reader(self._data()), lines, options):
             try:
-                own = self.own_search(search, record.fields)
-                opened = features.opened(record.image)
+                opened = self._opened(record, record.image, search, features)
             except UserError as error:
-                told = str(error).replace(str(record.image), Path(record.image).name)  # a path that nobody typed
-                options.bad(RecordError(record.where, f"has no caption: {told}"))
+                options.bad(error)
             else:
-                yield record, own, opened
+                yield opened
+
+    def uploaded(self, number: int, content: bytes, fields: Mapping[str, Any], asked: Mapping[str, Any]) -> Any:
+        """An image that came with a request, as `read` gives those of lines."""
+        record = CaptionedImage(Path(f"image {number}"), (), Place("the request", number), dict(fields))
+        return self._opened(record, content, Search.of(asked), self.features)
+
+    def _opened(self, record: Any, image: Path | bytes, search: Search, features: FeatureSet) -> Any:
+        """A record, what is asked of it, and its image."""
+        try:
+            return record, self.own_search(search, record.fields), features.opened(image)
+        except UserError as error:
+            raise unseen(record.where, "has no caption", error) from None
 
     def predict_lines(self, lines: Any, options: PredictOptions, answers: Any = None) -> Iterator[str]:
         # An image takes as much memory as thousands of lines of text.
@@ -519,7 +528,7 @@ class CaptionTask(Task[CaptionedImage, Captioner]):
     about = "Train a captioner, from an image to a sentence; --train names a captions file, or its folder."
     records, unit, counted, tried = "images", "tokens", "images", "IMAGE"
     Recipe, Model, Options = CaptionRecipe, Captioner, CaptionOptions
-    reads_images = True
+    reads_images = sees_images = True
     metrics = (
         Metric("true", "true", percent=True),
         *(Metric(f"bleu_{order}", f"BLEU-{order}") for order in range(1, 5)),

@@ -75,7 +75,7 @@ def read_config(folder: Path, kind: type[C], task: str | None = None) -> C:
     """The checked config of a model folder, of the given task if one is asked for."""
     with reading(folder):
         if not folder.is_dir():
-            raise UserError(f"no model folder at {folder}")
+            raise UserError(f"no model folder at {folder}: give one that `elman train --out` has written")
         path = folder / "config.json"
         if not path.exists():
             raise UserError(f"{folder} is not a model folder: it has no config.json")

@@ -161,6 +161,7 @@ class Task(Generic[R, M]):
     learns_alone = False whether `update` learns from a batch, by a kernel, in place of `loss` and an optimizer
     keeps_last = False   whether `watch` has the last model kept, so that no evaluation is called the best so far
     reads_images = False whether a record is an image: `elman predict` is given them by their paths
+    sees_images = False  whether a record is an image or has one: to the service it is sent with the request
     """
 
     name: ClassVar[str]
@@ -181,6 +182,7 @@ class Task(Generic[R, M]):
     learns_alone: ClassVar[bool] = False
     keeps_last: ClassVar[bool] = False
     reads_images: ClassVar[bool] = False
+    sees_images: ClassVar[bool] = False
 
     # Records
 

@@ -8,15 +8,15 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import zip_longest
+from functools import cached_property, partial
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from elman.baselines.lexicon import BagOfVectors, CharacterNgrams, MostFrequentClass
+from elman.baselines.lexicon import BagOfVectors, CharacterNgrams, MostFrequentClass, MostFrequentTag
 from elman.batches.examples import by_length
 from elman.errors import UserError
 from elman.forest import Trees
@@ -26,8 +26,9 @@ from elman.metrics.metric import Metric
 from elman.ragged import Ints, Ragged
 from elman.records.classes import check_classes, check_known
 from elman.records.labelled import Classes, LabelledText
-from elman.records.places import Place, source_of
-from elman.records.treebank import Format, LabelledTree, TreeReader, trees_of
+from elman.records.lines import made
+from elman.records.places import Place, RecordError, source_of
+from elman.records.treebank import Format, LabelledTree, TreeReader, is_of_words, trees_of
 from elman.runtime import Encoder as CompiledLayers
 from elman.runtime import Layers
 from elman.runtime.parser import LENGTHS, LONG, SHAPES, WORDS, Shape, ShiftReduce, features, oracle
@@ -82,6 +83,10 @@ class TextSettings(Section):
     min_count: int = Field(1, ge=1, strict=True)
     size: int | None = Field(None, ge=3, strict=True)
     vector_words: int = Field(200_000, ge=0, description="words of model.vectors that are known beside those of train")
+
+    def spelled(self, record: LabelledTree) -> list[str]:
+        """The words of a record, as the vocabulary has them."""
+        return [word.lower() if self.lowercase else word for word in record.tokens]
 
 
 class ModelSettings(VectorsSection, EmbeddingSection):
@@ -166,7 +171,16 @@ class TreePrediction:
     @property
     def bracketed(self) -> str:
         """The tree in brackets, with the most probable label at each node."""
-        return self.tree.written(self.labels[best] for best in self.nodes.argmax(axis=1).tolist())
+        return self.tree.written(self._best())
+
+    @property
+    def words(self) -> list[tuple[str, str]]:
+        """Each word in the order of the text, with the most probable label of the node that it stands at."""
+        found = dict(zip(self.tree.words, self._best(), strict=True))
+        return [(token, found[place]) for place, token in enumerate(self.tree.tokens)]
+
+    def _best(self) -> list[str]:
+        return [self.labels[best] for best in self.nodes.argmax(axis=1).tolist()]
 
 
 class TreeModel(Model[TreeConfig, Vocabulary, Any, "CompiledTrees | CompiledPhrases"]):
@@ -179,6 +193,12 @@ class TreeModel(Model[TreeConfig, Vocabulary, Any, "CompiledTrees | CompiledPhra
     def labels(self) -> list[str]:
         """The classes."""
         return list(self.config.labels)
+
+    @cached_property
+    def labels_words(self) -> bool:
+        """Whether it learned a label for each word of dependency trees, and not for the whole trees."""
+        data = self._data()
+        return self.config.dependency and data.learned == "all" and is_of_words(str(data.label_column))
 
     def predict(self, texts: str | Iterable[str]) -> Any:
         """The prediction for a text or a bracketed tree, or for each of several."""
@@ -201,11 +221,18 @@ class TreeModel(Model[TreeConfig, Vocabulary, Any, "CompiledTrees | CompiledPhra
         texts = [replace(records[place], tokens=records[place].tokens[:longest]) for place in bare]
         for place, text, shape in zip(bare, texts, self.parse(texts, parser), strict=True):
             found[place] = text.with_shape(*shape)
-        for record in found:
-            if len(record.parents) > 1 and record.is_dependency != self.config.dependency:
-                has, reads = ("dependencies", "brackets") if record.is_dependency else ("brackets", "dependencies")
-                raise UserError(f"{record.where} is a tree of {has}, and the model reads such of {reads}: give those")
+        found = [self._of_its_kind(record) for record in found]
         return found if self.config.model.network == "child-sum" else [record.binary() for record in found]
+
+    def _of_its_kind(self, record: LabelledTree) -> LabelledTree:
+        """A record that is refused where its tree is of the kind that the model does not read."""
+        if len(record.parents) > 1 and record.is_dependency != self.config.dependency:
+            has, reads, such = "bracketed", "dependency", "CoNLL-U"
+            if record.is_dependency:
+                has, reads, such = "dependency", "bracketed", "(label (label word) (label word))"
+            problem = f"is a {has} tree, and this model reads {reads} trees: give {such}, or plain text"
+            raise RecordError(record.where or Place("the data", 1), problem)
+        return record
 
     def parse(self, records: Sequence[LabelledTree], parser: Parser | None = None) -> list[Shape]:
         """The trees that a parser gives to texts; the model's own unless another is named."""
@@ -216,8 +243,7 @@ class TreeModel(Model[TreeConfig, Vocabulary, Any, "CompiledTrees | CompiledPhra
 
     def ids(self, record: LabelledTree) -> Ints:
         """Of the words."""
-        lower = self.config.text.lowercase
-        return self.vocabulary.encode(word.lower() if lower else word for word in record.tokens)
+        return self.vocabulary.encode(self.config.text.spelled(record))
 
     def encode(self, records: Sequence[LabelledTree]) -> Trees:
         """Prepared trees as the network reads them."""
@@ -255,7 +281,8 @@ class TreeModel(Model[TreeConfig, Vocabulary, Any, "CompiledTrees | CompiledPhra
         return TreeTask().reader(self._data(), self.config.labels)
 
     def read(self, lines: Iterable[str], options: PredictOptions) -> Iterator[LabelledTree]:
-        return read_texts(self._reader(), lines, options)
+        records = read_texts(self._reader(), lines, options)
+        return made((partial(self._of_its_kind, record) for record in records), options.bad)
 
     def written(self, record: LabelledTree, answer: TreePrediction, options: PredictOptions) -> Iterator[str]:
         if options.as_json:
@@ -267,6 +294,8 @@ class TreeModel(Model[TreeConfig, Vocabulary, Any, "CompiledTrees | CompiledPhra
             }
             shown |= {"tree": answer.bracketed, "node_probabilities": sure}
             yield options.to_json(record.where, record.fields, {"text": record.text, **shown})
+        elif self.labels_words:
+            yield " ".join(f"{word}/{label}" for word, label in answer.words)
         else:
             yield f"{answer.label}\t{max(answer.probabilities.values()):.4f}"
 
@@ -366,6 +395,7 @@ class TreeTask(Task[LabelledTree, TreeModel]):
         Metric("binary.nodes", "all nodes, binary", percent=True),
         Metric("parsed.accuracy", "root of plain texts", percent=True),
         Metric("parsed.f1", "F1 of their brackets", percent=True),
+        Metric("parsed.heads", "their right heads", percent=True),
     )
     headlines = metrics[:1]
     example = 'model.predict("a text").label'
@@ -413,7 +443,7 @@ class TreeTask(Task[LabelledTree, TreeModel]):
 
     def fit_vocabulary(self, recipe: TreeRecipe, data: Data[LabelledTree]) -> Vocabulary:
         text = recipe.text
-        words = [word.lower() if text.lowercase else word for record in data.train for word in record.tokens]
+        words = [word for record in data.train for word in text.spelled(record)]
         vectors = known_vectors(recipe, data, words)
         extra = () if vectors is None else vectors.words
         return Vocabulary.fit(words, min_count=text.min_count, size=text.size, extra=extra, setting="text.min_count")
@@ -501,13 +531,18 @@ class TreeTask(Task[LabelledTree, TreeModel]):
                 model.labels[int(rows[-1].argmax())] == r.label
                 for rows, r in zip(model.scores(trees), records, strict=True)
             ]
-            found[parser] = {"accuracy": float(np.mean(hits)), "f1": _shape_score(records, trees)}
+            shape = _right_heads if model.config.dependency else _bracket_f1
+            name = "heads" if model.config.dependency else "f1"
+            found[parser] = {"accuracy": float(np.mean(hits)), name: shape(records, trees)}
         return found
 
     def baselines(
         self, model: TreeModel, train: Sequence[LabelledTree], recipe: TreeRecipe, say: Say
     ) -> dict[str, Score]:
-        """The most frequent class, and linear models over n-grams and over the mean of the model's word vectors."""
+        """The most frequent class, and linear models over n-grams and over the mean of the model's word vectors.
+
+        Where words have labels, also the most frequent one of each; linear models only where the roots' labels differ.
+        """
         if not train:
             return {}
         some = train[: recipe.baseline.texts]
@@ -517,11 +552,16 @@ class TreeTask(Task[LabelledTree, TreeModel]):
         rivals: dict[str, Callable[[Sequence[LabelledTree]], list[str]]] = {}
         frequent = MostFrequentClass.fit(texts, labels)
         rivals["most frequent class"] = lambda records: frequent.predict([record.text for record in records])
+        differ = len(set(labels)) > 1
+        if not differ and (recipe.baseline.ngrams or recipe.baseline.vectors):
+            say(
+                f"no baselines of the root's label but the most frequent one: it is {labels[0]!r} in all training trees"
+            )
         try:
-            if recipe.baseline.ngrams:
+            if differ and recipe.baseline.ngrams:
                 ngrams = CharacterNgrams.fit(texts, labels)
                 rivals["character n-grams"] = lambda records: ngrams.predict([record.text for record in records])
-            if recipe.baseline.vectors and recipe.model.embedding:
+            if differ and recipe.baseline.vectors and recipe.model.embedding:
                 bag = BagOfVectors.fit(_means(model, some), labels)
                 rivals["bag of its vectors"] = lambda records: bag.predict(_means(model, records))
         except UserError as error:
@@ -535,7 +575,11 @@ class TreeTask(Task[LabelledTree, TreeModel]):
                 found["nodes"] = {"accuracy": float(np.mean([label == usual for label in gold]))}
             return found
 
-        return {who: partial(score, who) for who in rivals}
+        scores: dict[str, Score] = {who: partial(score, who) for who in rivals}
+        if model.config.dependency and len(every) > len(train):
+            words, tags = zip(*(_labelled_words(model, record) for record in train), strict=True)
+            scores["most frequent label of each word"] = partial(_score_words, MostFrequentTag.fit(words, tags), model)
+        return scores
 
     # Words
 
@@ -561,13 +605,14 @@ class TreeTask(Task[LabelledTree, TreeModel]):
         ]
         lines = [f"{'':<16}{'trees':>8}{'root':>10}"]
         lines += [f"{name:<16}{count:>8}{100 * accuracy:>8.2f} %" for name, count, accuracy in rows]
+        shape = "heads" if all("heads" in part for part in scores["parsers"].values()) else "f1"
         lines += [
             "",
-            f"{'trees by':<16}{'F1':>8}{'root':>10}",
+            f"{'trees by':<16}{'F1' if shape == 'f1' else shape:>8}{'root':>10}",
             f"{'the treebank':<16}{'':>8}{100 * scores['accuracy']:>8.2f} %",
         ]
         for name, part in scores["parsers"].items():
-            lines.append(f"{name:<16}{100 * part['f1']:>8.2f}{100 * part['accuracy']:>8.2f} %")
+            lines.append(f"{name:<16}{100 * part[shape]:>8.2f}{100 * part['accuracy']:>8.2f} %")
         confusion = classification.Confusion(tuple(scores["classes"]), np.asarray(scores["confusion"], np.int64))
         table = classification.score_table(classification.scores_from(scores["classes"]))
         return "\n\n".join(["\n".join(lines), table, classification.confusion_table(confusion, width=100)])
@@ -680,6 +725,22 @@ def _at_nodes(
     return [right for right, _ in pairs], [said for _, said in pairs]
 
 
+def _labelled_words(model: TreeModel, record: LabelledTree) -> tuple[list[str], list[str]]:
+    """The words of a dependency tree that have a label, and their labels; those of the root last."""
+    words = model.config.text.spelled(record)
+    at = [(words[word], label) for word, label in zip(record.words, record.labels, strict=True) if label is not None]
+    return [word for word, _ in at], [label for _, label in at]
+
+
+def _score_words(baseline: MostFrequentTag, model: TreeModel, records: Sequence[LabelledTree]) -> dict[str, Any]:
+    """What a baseline scores that looks at each word alone: at the roots, and at all words with a label."""
+    words, gold = zip(*(_labelled_words(model, record) for record in records), strict=True)
+    said = baseline.predict(words)
+    found = classification.single_scores([*chain(*gold)], [*chain(*said)], model.labels)
+    roots = [right[-1] == guess[-1] for right, guess in zip(gold, said, strict=True)]
+    return found | {"accuracy": float(np.mean(roots)), "nodes": {"accuracy": found["accuracy"]}}
+
+
 def _by_depth(records: Sequence[LabelledTree], right: np.ndarray) -> dict[str, Any]:
     depths = np.array([record.depth for record in records])
     step = 1 if depths.max() <= EACH else 5
@@ -694,10 +755,12 @@ def _share(right: np.ndarray) -> dict[str, Any]:
     return {"trees": len(right), "accuracy": float(right.mean())}
 
 
-def _shape_score(gold: Sequence[LabelledTree], found: Sequence[LabelledTree]) -> float:
-    """F1 of the brackets, or of dependencies the share of words with the right head."""
-    if not gold[0].is_dependency:
-        return bracket_scores([r.nested() for r in gold], [r.nested() for r in found], labelled=False).f1
+def _bracket_f1(gold: Sequence[LabelledTree], found: Sequence[LabelledTree]) -> float:
+    return bracket_scores([r.nested() for r in gold], [r.nested() for r in found], labelled=False).f1
+
+
+def _right_heads(gold: Sequence[LabelledTree], found: Sequence[LabelledTree]) -> float:
+    """The share of words with the right head."""
     pairs = (zip_longest(one.heads(), other.heads()) for one, other in zip(gold, found, strict=True))
     return float(np.mean([head == guess for pair in pairs for head, guess in pair]))  # None behind `model.longest`
 

@@ -18,9 +18,9 @@ from elman.draw.terminal import print_page
 ODD = '"><script>alert(1)</script>'
 
 
-def panel(scale: str = "sequential") -> ImageMap:
+def panel(scale: str = "sequential", size: tuple[int, int] = (32, 32)) -> ImageMap:
     drawn = io.BytesIO()
-    Image.new("RGB", (32, 32), (0, 255, 0)).save(drawn, "PNG")
+    Image.new("RGB", size, (0, 255, 0)).save(drawn, "PNG")
     data = "data:image/png;base64," + base64.b64encode(drawn.getvalue()).decode()
     frames = [Frame("the image", []), Frame(ODD, [[0.0, 1.0], [0.25, -0.5]])]
     return ImageMap("looks", data, frames, scale=scale, note="Two looks.")  # type: ignore[arg-type]
@@ -42,6 +42,21 @@ def test_a_picture_shades_the_cells(scale: str, tmp_path: Path) -> None:
     shaded = (pixels[..., 1] < 160) & (pixels[..., 1] > 20) & (abs(pixels[..., 0] - pixels[..., 1]) > 20)
     assert green.sum() > 20_000 and shaded.sum() > 5_000
     draw_picture(Page("", "", [Column("", [panel(scale)])]), tmp_path / "b.svg")
+
+
+@pytest.mark.parametrize("size", [(64, 48), (24, 96)])
+def test_an_image_keeps_its_shape(size: tuple[int, int], tmp_path: Path) -> None:
+    page = Page("", "", [Column("", [panel(size=size)])])
+    width, height = size[0] / max(size), size[1] / max(size)
+    drawn = page_html(page)
+    assert drawn.count(f'viewBox="0 0 {width:.5f} {height:.5f}"') == 2
+    assert f'x="{width / 2:.5f}" y="{height / 2:.5f}" width="{width / 2:.5f}" height="{height / 2:.5f}"' in drawn
+    draw_picture(page, tmp_path / "a.png")
+    pixels = np.asarray(Image.open(tmp_path / "a.png").convert("RGB")).astype(int)
+    rows, columns = np.nonzero((pixels[..., 1] > 200) & (pixels[..., 0] < 60))
+    first = columns < columns.min() + (columns.max() - columns.min()) / 2  # the frame without a grid
+    across, down = np.ptp(columns[first]) + 1, np.ptp(rows[first]) + 1
+    assert across / down == pytest.approx(width / height, rel=0.05)
 
 
 def test_a_terminal_shows_the_numbers() -> None:

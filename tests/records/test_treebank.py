@@ -88,6 +88,8 @@ def conllu(heads: str) -> str:
         ("a.txt", "(3 (9 a) (2 b))\n", {"classes": "binary"}, r"a.txt:1 has the label '9' where .* wants 0 to 4"),
         ("a.txt", "no trees\n", {}, "does not show its trees"),
         ("a.csv", "tree,label\n( a b,good\n", {}, r"a.csv:2 ends with 1 bracket"),
+        ("a.csv", "tree,label\n( a b ),x\na b,x\n", {}, r"a.csv:3 has a text without brackets where a tree belongs"),
+        ("a.csv", "text,label\na b,x\nb,y\n", {}, r"a.csv holds plain texts and no trees .*elman train classify"),
         ("a.csv", 'tree,label\n( a b ),""\n', {}, r"a.csv:2 has an empty label"),
         ("a.jsonl", '{"tree": "(x (y a) (y b))", "label": null}\n', {}, r"a.jsonl:1 has no text in field 'label'"),
         ("a.conllu", conllu("2 1 0"), {}, r"a.conllu:2 is part of a cycle of heads"),
@@ -131,8 +133,9 @@ def test_lines_to_predict_for_are_texts_and_trees() -> None:
     found = list(TreeReader(known=["3"]).lines(lines, Path("-"), bad))
     assert [(len(tree.tokens), len(tree.parents)) for tree in found] == [(5, 0), (2, 3), (4, 0), (5, 0), (1, 1), (3, 5)]
     assert bad.count == 2
-    with pytest.raises(UserError, match=r"-:1 looks like a tree, and is none .*1 bracket still open"):
-        list(TreeReader().lines(["(2 (2 a)"], Path("-")))
+    with pytest.raises(UserError) as error:
+        list(TreeReader().lines(["(2 (2 a"], Path("-")))
+    assert str(error.value) == "-:1 looks like a tree, but ends with 2 brackets still open: add the missing ))"
 
 
 @pytest.mark.parametrize(

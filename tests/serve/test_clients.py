@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import elman
-from elman.client import AsyncClient, Client, RemoteModel
+from elman.client import AsyncClient, Call, Client, RemoteModel
 from elman.errors import RunError, UserError
 from elman.sampling import Sampling
 from tests.serve.running import Running
+from tests.tasks.tree_runs import CONLLU, SMALL, write_trees
 
 TEXTS = {"lm": ["the c", "a "], "classify": ["grimgrima", "ettiolae"], "tag": ["Kurt went", "to Ada."]}
 TEXTS["translate"] = ["gdced", "hchb"]
@@ -80,6 +81,7 @@ def test_calls_that_are_awaited(service: Running, models: Path) -> None:
         async with AsyncClient(service.url) as client:
             tagger, poet = await client.model("tag"), await client.model("lm")
             several = await asyncio.gather(*(tagger.predict("Kurt went") for _ in range(8)))
+            assert len(await tagger.predict(["Kurt went"] * 300)) == 300
             text = "".join([piece async for _, piece in poet.stream("the ", length=20)])
             whole = await poet.generate("the ", length=20)
             view = await poet.explain("the", "ranks")
@@ -133,6 +135,43 @@ def test_numbers_over_time_and_words_with_vectors(tmp_path: Path) -> None:
     assert np.array(table["results"][0]["mean"]) == pytest.approx(forecaster.predict(numbers).mean)
     near = read(http, "words").predict("cat", neighbours=1)
     assert [one.word for one in near] == ["dog"]
+    service.close()
+
+
+def test_more_texts_than_a_request_may_have_are_sent_in_several(service: Running) -> None:
+    texts = [f"grimgrima {number}" for number in range(300)]
+    with Client(service.url) as client:
+        assert len(client.model("classify").predict(texts)) == 300
+        assert client.model("classify").predict([]) == []
+    long = list(Call("/v1/classify", {"input": ["a" * 200_000] * 5}).bodies())
+    assert [len(body["input"]) for body in long] == [2, 2, 1]  # of a size that is taken
+    drawn = Call("/v1/translate", {"input": ["a"] * 300, "temperature": 1.0})
+    assert list(drawn.bodies()) == [drawn.body]  # in one batch, where its random numbers are
+
+
+@pytest.mark.parametrize("dependency", [False, True])
+def test_trees_are_those_of_a_local_model(dependency: bool, tmp_path: Path) -> None:
+    from starlette.testclient import TestClient
+
+    from elman.serve.app import create_app
+    from elman.serve.service import Service
+
+    if dependency:
+        (tmp_path / "train.conllu").write_text(CONLLU * 12)
+    else:
+        write_trees(tmp_path / "train.txt", 40)
+    settings = [*SMALL, "train.steps=2", *(["model.network=child-sum"] if dependency else [])]
+    (train,) = tmp_path.glob("train.*")
+    local = elman.fit("tree", train=train, out=tmp_path / "tree", settings=settings, verbose=False)
+    service = Service.loading({"tree": tmp_path / "tree"})
+    remote = read(TestClient(create_app(service)), "tree")
+    texts = ["a fine film and/or (a dull) film ...", "film"]
+    for found, expected in zip(remote.predict(texts), local.predict(texts), strict=True):
+        assert type(found) is type(expected) and same(found, expected)
+        assert (found.bracketed, found.label) == (expected.bracketed, expected.label)
+        assert found.nodes.max(axis=1) == pytest.approx(expected.nodes.max(axis=1), abs=1e-5)
+        assert (found.tree.tokens, found.tree.parents) == (expected.tree.tokens, expected.tree.parents)
+    assert remote.predict("film").label == local.predict("film").label
     service.close()
 
 

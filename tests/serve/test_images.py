@@ -1,6 +1,7 @@
 """Images over HTTP: uploaded, described, asked about; never read from the service's own files."""
 
 import base64
+import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from elman.errors import UserError
 from elman.inspect import explain
 from elman.serve.app import create_app
 from elman.serve.service import Service
+from tests.cli.invoke import invoke
 from tests.records.test_images import claimed
 from tests.tasks import answer_runs, caption_runs
 from tests.train.toy import quiet
@@ -59,14 +61,19 @@ def test_an_uploaded_image_is_described_and_a_path_is_refused(folder: Path, clie
 
     found = ask("caption", image=content).json()["results"][0]
     assert found["caption"] == elman.load(folder / "caption").predict(image).text
-    answered = ask("answer", image=content, question="is there a circle ?").json()["results"][0]
-    assert answered["answer"] in elman.load(folder / "answer").labels
+    asked = ask("answer", image=content, question="is there a circle ?", id="7").json()["results"][0]
+    on_line = ("predict", str(folder / "answer"), "is there a circle ?", "--image", str(image), "--json")
+    assert asked == {**json.loads(invoke(*on_line)[1]), "image": "image 1", "id": "7"}
+    assert list(asked["probabilities"].values()) == sorted(asked["probabilities"].values(), reverse=True)
+    line = json.loads(invoke("predict", str(folder / "caption"), str(image), "--json")[1])
+    assert found == {**line, "image": "image 1"} and found["tokens"] == found["caption"].split()
     for record in ({"image": str(image)}, {"image": "?"}, {}):
         refused = ask("caption", **record)
         assert refused.status_code == 400 and "base64" in refused.json()["error"]["message"]
     assert ask("answer", image=content).status_code == 400
     broken = ask("caption", image=encoded(b"no image"))
     assert broken.status_code == 400 and str(folder) not in broken.text
+    assert "record 1 of the request has no caption" in broken.text
 
 
 def test_where_a_model_looked_is_what_elman_explain_says_and_names_no_file(folder: Path, client: TestClient) -> None:
@@ -99,9 +106,17 @@ def test_a_remote_model_is_given_images_as_a_local_one_is(folder: Path, client: 
     (found,) = captioner.predict([image.read_bytes()], n_best=2, min_length=3, alignments=True)
     assert (found.text, found.tokens, len(found.n_best)) == (local.text, local.tokens, len(local.n_best))
     assert found.score == pytest.approx(local.score, abs=1e-4) and np.allclose(found.weights, local.weights, atol=1e-3)
-    assert captioner.predict(str(image)).text == elman.load(folder / "caption").predict(image).text
+    one, other = (each.predict(str(image), min_length=3) for each in (captioner, elman.load(folder / "caption")))
+    assert (one.image, one.text, one.tokens) == (other.image, other.text, other.tokens)
+    assert one.image == str(image) and one.tokens
+    assert (found.image, captioner.predict([image])[0].image) == ("the image", str(image))
     answer = answerer.predict(image, question)
-    assert answer.probabilities == pytest.approx(elman.load(folder / "answer").predict(image, question).probabilities)
+    near = pytest.approx(elman.load(folder / "answer").predict(image, question).probabilities, abs=1e-5)
+    assert answer.probabilities == near
+    pairs = [(str(image), question), (image.read_bytes(), question)]
+    assert [each.probabilities for each in answerer.predict(pairs)] == [near, near]
+    with pytest.raises(UserError, match=r"question 1 of 2 is a list: give .*pairs \(image, question\)"):
+        answerer.predict([image, image], [question, question])
     assert answerer.explain(image, question=question)["texts"][0]["tokens"]
     with pytest.raises(UserError, match="is asked no question"):
         captioner.predict(image, question)
@@ -122,7 +137,10 @@ def test_what_is_no_image_or_names_a_file_is_not_explained(folder: Path, client:
         ({"records": [good], "view": "gallery"}, "reads files"),
         ({"model": "answer", "records": [good], "options": {"image": str(image)}}, "names a file"),
         ({"model": "answer", "records": [{**good, "question": " "}]}, "needs its 'question'"),
-        ({"model": "answer", "records": [{**good, "question": "a" * 30_000}]}, "at most 20000"),
+        (
+            {"model": "answer", "records": [{**good, "question": "a" * 30_000}]},
+            "a text has 30,000 characters: give at most 20,000",
+        ),
         ({"records": [good] * 65}, "65 images are too many"),
     ):
         refused = client.post("/v1/explain", json={"model": "caption", **change})

@@ -187,6 +187,23 @@ def test_runs_and_their_logs(service: Running, models: Path) -> None:
         assert service.http.get(f"/v1/runs/{wrong}", timeout=60).status_code == 404
 
 
+def test_what_cannot_be_asked_so_is_told_with_what_can(service: Running) -> None:
+    for path, body, message in (
+        ("/v1/classify", {"model": "lm", "input": "x"}, "this path is for 'classify': ask /v1/predict"),
+        ("/v1/predict", {"model": "lm", "records": []}, "'records' is empty: give at least one"),
+        ("/v1/classify", {"input": []}, "'input' is empty: give at least one"),
+        (
+            "/v1/predict",
+            {"model": "lm", "records": ["x"] * 300},
+            "give at most 256, and the others in further requests",
+        ),
+        ("/v1/next", {"input": ["x"] * 300}, "300 texts are too many: give at most 256"),
+        ("/v1/next", {"input": "x" * 30_000}, "a text has 30,000 characters: give at most 20,000"),
+    ):
+        response = service.post(path, **body)
+        assert response.status_code == 400 and message in response.json()["error"]["message"], response.text
+
+
 def test_chat_is_not_offered_and_says_so(service: Running) -> None:
     response = service.post("/v1/chat/completions", model="lm", messages=[{"role": "user", "content": "hello"}])
     assert response.status_code == 404 and "chat is not offered" in response.json()["error"]["message"]

@@ -111,6 +111,25 @@ def test_it_answers_alike_in_python_tables_lines_and_int8(folder: Path, model: I
     assert small.predict(folder / image, question).probability == pytest.approx(answer.probability, abs=0.02)
 
 
+def test_a_list_of_pairs_is_answered_as_one_and_another_form_is_told(folder: Path, model: ImageAnswerer) -> None:
+    lines = [line.split("\t")[:2] for line in (folder / "dev.tsv").read_text().splitlines()[1:]][:70]
+    pairs = [(str(folder / image), question) for image, question in lines]
+    for found, pair in zip(model.predict(pairs), pairs, strict=True):
+        assert found.probabilities == pytest.approx(model.predict(*pair).probabilities, abs=1e-5)
+    (image, question), form = pairs[0], r"give an image and a question, or a list of pairs \(image, question\)"
+    assert model.predict([]) == [] and len(model.predict([image, image], question)) == 2
+    for wrong in (
+        (image,),
+        ([image, image], [question, question]),
+        ([image],),
+        (3, question),
+        ({"a": 1},),
+        ([(3, "?")],),
+    ):
+        with pytest.raises(UserError, match=form):
+            model.predict(*wrong)
+
+
 def test_a_broken_image_ends_a_prediction_or_is_passed_over(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "broken.png").write_bytes((folder / "images" / "dev-0.png").read_bytes()[:60])
     good = folder / "images" / "dev-0.png"
@@ -122,6 +141,8 @@ def test_a_broken_image_ends_a_prediction_or_is_passed_over(folder: Path, tmp_pa
     assert "asked.jsonl:2 has no image that can be seen" in " ".join(error.split())
     code, out, error = invoke("predict", str(folder / "model"), str(table), "--on-error", "skip")
     assert code == 0 and len(out.splitlines()) == 2 and "2 lines skipped" in error
+    code, _, error = invoke("predict", str(folder / "model"), "is it ?", "--image", "none/no.png")
+    assert code == 2 and " ".join(error.split()) == "elman: no such file: none/no.png"
 
 
 @pytest.mark.parametrize(

@@ -215,6 +215,11 @@ def test_a_broken_image_is_reported_and_skipped_or_fatal(folder: Path, captions:
     assert (code, out) == (2, "") and "list.txt:1 has no caption:" in said
     code, _, said = invoke("predict", str(folder), str(tmp_path / "gone.jpg"))
     assert code == 2 and "no such file" in said
+    code, _, said = invoke("predict", str(folder), str(tmp_path / "a.png"))
+    assert code == 2 and "images:1" not in said and "a.png is broken or no image" in " ".join(said.split())
+    (tmp_path / "list.txt").write_text("none/no.png\n")
+    code, _, said = invoke("predict", str(folder), str(tmp_path / "list.txt"))
+    assert "none/no.png" in "".join(said.split())
 
 
 def test_where_it_looked_and_the_gallery(folder: Path, captions: Path, tmp_path: Path) -> None:
@@ -227,12 +232,26 @@ def test_where_it_looked_and_the_gallery(folder: Path, captions: Path, tmp_path:
     assert (tmp_path / "words.html").read_text().count("data:image/png") >= 1
     (forced,) = explain(model, image, target="this is blue").data
     assert forced.tokens == ["this", "is", "blue"] and forced.log_prob < data.log_prob
+    assert not forced.unknown and "unknown" not in str(explain(model, image, target="this is blue").page())
+    strange = explain(model, image, target="this is a Purple zebra .")
+    assert strange.data[0].unknown == ["purple", "zebra"] and "does not know 'purple', 'zebra'" in str(strange.page())
     gallery = explain(model, [], view="gallery", count=2)
     (pictures,) = gallery.data
     assert pictures.images == 24 and len(pictures.best) == len(pictures.worst) == 2
     assert pictures.best[0].cider >= pictures.worst[0].cider
     gallery.save(tmp_path / "gallery.html")
     assert "best 1: " in (tmp_path / "gallery.html").read_text()
+
+
+def test_an_image_is_drawn_in_its_own_shape(folder: Path, tmp_path: Path) -> None:
+    from PIL import Image
+
+    for size, shape in (((64, 48), (1, 0.75)), ((30, 300), (0.1, 1)), ((4, 4000), (1 / 336, 1))):
+        Image.new("RGB", size, (0, 200, 0)).save(tmp_path / "wide.png")
+        found = explain(elman.load(folder), str(tmp_path / "wide.png"))
+        (panel,) = found.page().columns[0].panels
+        assert panel.shape == pytest.approx(shape, abs=0.01)  # type: ignore[attr-defined]
+        found.save(tmp_path / "wide.svg")
 
 
 def test_the_gallery_shows_images_that_were_held_out_by_chance(captions: Path, tmp_path: Path) -> None:

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 import elman
+from elman.draw.panels import Table, Tree
 from elman.errors import UserError
 from elman.inspect.explain import explain
-from elman.inspect.phrases import labelled_tree
+from elman.inspect.phrases import LabelledPhrases, PhraseNode, PhrasesView, labelled_tree
+from elman.records.treebank import TreeReader
 from elman.tasks.export import export
 from elman.tasks.recipes import load_recipe
-from elman.tasks.tree import TreeModel, TreeRecipe
+from elman.tasks.tree import TreeModel, TreeRecipe, TreeTask
 from tests.cli.invoke import invoke
 from tests.tasks.resuming import assert_resumes_exactly
 from tests.tasks.runs import task_trainer
@@ -70,12 +72,15 @@ def test_texts_trees_and_tables_get_the_same_answer(folder: Path, model: TreeMod
     found = json.loads(out)
     assert (code, found["label"], found["id"], found["text"]) == (0, "4", "7", "the great film")
     assert found["tree"].startswith("(4 ") and len(found["node_probabilities"]) == 5
+    assert found["node_probabilities"][-1] == found["probabilities"]["4"]
+    guide = (Path(__file__).parents[2] / "docs" / "trees.md").read_text()
+    assert all(f"`{key}`" in guide for key in found.keys() - {"id", "line"})
 
 
 def test_a_broken_line_is_fatal_or_skipped_as_asked(folder: Path) -> None:
     lines = "great film\n(2 (2 a)\ndull film\n"
     code, out, error = invoke("predict", str(folder / "model"), "-", stdin=lines)
-    assert code == 2 and "-:2 looks like a tree, and is none" in error and "great" not in error
+    assert code == 2 and "-:2 looks like a tree, but ends with 1 bracket still open" in error and "great" not in error
     code, out, error = invoke("predict", str(folder / "model"), "-", "--on-error", "skip", stdin=lines)
     assert len(out.splitlines()) == 2 and "-:2 looks like a tree" in error
 
@@ -144,15 +149,52 @@ def test_dependency_trees_are_for_the_child_sum(tmp_path: Path) -> None:
     assert dev["classes"]["nsubj"]["support"] > 0
     assert sum(entry["support"] for entry in dev["classes"].values()) == dev["nodes"]["nodes"] > dev["trees"]
     assert model.predict("Moles dig.").tree.is_dependency
-    with pytest.raises(UserError, match="is a tree of brackets, and the model reads such of dependencies"):
+    with pytest.raises(UserError, match="is a bracketed tree, and this model reads dependency trees: give CoNLL-U"):
         model.predict("(x (x a) (x b))")
+
+
+@pytest.mark.parametrize("column", ["deprel", "label"])
+def test_the_labels_of_words_are_printed_where_they_have_some(tmp_path: Path, column: str) -> None:
+    (tmp_path / "a.conllu").write_text(CONLLU * 12)
+    run(tmp_path / "a.conllu", "model.network=child-sum", f"data.label_column={column}", out=tmp_path / "model")
+    (tmp_path / "new.conllu").write_text(CONLLU)
+    code, out, error = invoke("predict", str(tmp_path / "model"), str(tmp_path / "new.conllu"))
+    assert code == 0, error
+    if column == "deprel":
+        assert out.splitlines() == ["Moles/nsubj dig/root deep/amod holes/obj", "Owls/nsubj sleep/root"]
+    else:
+        assert [line.split("\t")[0] for line in out.splitlines()] == ["good", "bad"]
+
+
+def test_where_roots_are_alike_the_baseline_is_that_of_words(tmp_path: Path) -> None:
+    said: list[str] = []
+    (tmp_path / "a.conllu").write_text(CONLLU * 12)
+    model = run(tmp_path / "a.conllu", "model.network=child-sum", "train.steps=1", "data.label_column=deprel")
+    baselines = TreeTask().baselines(
+        model, TreeReader(label="deprel").files(tmp_path / "a.conllu").read(), TreeRecipe(), said.append
+    )
+    assert set(baselines) == {"most frequent class", "most frequent label of each word"}
+    assert said == ["no baselines of the root's label but the most frequent one: it is 'root' in all training trees"]
+    assert model.report["baselines"]["most frequent label of each word"]["dev"]["nodes"]["accuracy"] == 1
+    names, _ = model.report.table("dev")
+    assert "their right heads" in names and "F1 of their brackets" not in names
+    assert "heads" in TreeTask().details(model.report["dev"])
+
+
+def test_the_first_tree_of_another_kind_is_named_and_may_be_skipped(folder: Path, tmp_path: Path) -> None:
+    long, short = CONLLU.strip().split("\n\n")
+    (tmp_path / "a.conllu").write_text(f"{short}\n\n{long}\n")  # the longest is predicted first
+    code, _, error = invoke("predict", str(folder / "model"), str(tmp_path / "a.conllu"))
+    assert code == 2 and "a.conllu:2 is a dependency tree, and this model reads bracketed trees" in error
+    code, out, error = invoke("predict", str(folder / "model"), str(tmp_path / "a.conllu"), "--on-error", "skip")
+    assert not out and "2 lines skipped" in error
 
 
 def test_words_that_a_parser_does_not_read_have_no_right_head(tmp_path: Path) -> None:
     (tmp_path / "a.conllu").write_text(CONLLU * 12)
     settings = ("model.network=child-sum", "model.parser=balanced", "train.steps=1", "data.label_column=deprel")
     whole, cut = (run(tmp_path / "a.conllu", *settings, f"model.longest={longest}") for longest in (1000, 1))
-    assert cut.report["dev"]["parsed"]["f1"] < whole.report["dev"]["parsed"]["f1"]
+    assert cut.report["dev"]["parsed"]["heads"] < whole.report["dev"]["parsed"]["heads"]
 
 
 @pytest.mark.parametrize(
@@ -200,8 +242,30 @@ def test_the_view_shows_where_it_turns_and_what_decides(model: TreeModel, tmp_pa
     for ending in ("html", "json", "svg"):
         shown.save(tmp_path / f"tree.{ending}")
     drawn = json.loads((tmp_path / "tree.json").read_text())["texts"][0]["nodes"]
-    assert {"label", "probability", "turns", "drop", "decides", "text", "parent"} <= drawn[0].keys()
+    assert {"label", "probability", "turns", "change", "decides", "text", "parent"} <= drawn[0].keys()
     assert "turns" in (tmp_path / "tree.html").read_text()
+    drawing, table = PhrasesView().panels(found)
+    assert isinstance(drawing, Tree) and "on another side than one below it" in drawing.note
+    assert isinstance(table, Table) and table.columns[-1] == "change of 0"
+    changes = {node.text: node.change for node in found.nodes}
+    assert [float(row[-1]) for row in table.rows] == [round(changes[row[0]], 3) for row in table.rows]
+    assert float(table.rows[0][-1]) < 0
+
+
+def test_the_table_says_how_many_phrases_it_leaves_out() -> None:
+    def phrases(count: int) -> LabelledPhrases:
+        made = [
+            PhraseNode(place, count - 1 if place < count - 1 else None, f"w{place}", None, "joy", 0.9,
+                       {"joy": 0.9, "gloom": 0.1}, False, -0.1, False)
+            for place in range(count)
+        ]  # fmt: skip
+        return LabelledPhrases("joy", 0.9, made)
+
+    drawing, few = PhrasesView().panels(phrases(9))
+    assert isinstance(drawing, Tree) and "is none of those right below it" in drawing.note  # moods have no sides
+    _, many = PhrasesView().panels(phrases(13))
+    assert isinstance(few, Table) and few.title == "what each phrase is worth" and len(few.rows) == 8
+    assert isinstance(many, Table) and many.title.endswith("(8 of 12)") and len(many.rows) == 8
 
 
 def test_a_tree_that_takes_too_long_to_explain_is_refused(model: TreeModel) -> None:

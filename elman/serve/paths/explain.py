@@ -8,7 +8,6 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from elman.client import IMAGES
 from elman.errors import nearest
 from elman.serve.answering import as_list, check_texts, service_of, to_json, unless_gone
 from elman.serve.drawing import TYPES, Format, drawn
@@ -19,6 +18,7 @@ from elman.serve.options import check_options, refuse_files
 from elman.serve.route import JsonRoute
 from elman.serve.schemas import ERRORS, ExplainRequest, Explanation
 from elman.serve.uploads import check_records, image_of, question_of
+from elman.tasks import TASKS
 
 router = APIRouter(responses=ERRORS, route_class=JsonRoute)
 MOST = 64
@@ -31,7 +31,7 @@ async def explain(request: Request, body: ExplainRequest) -> Response:
     service = service_of(request)
     served = service.shelf.find(body.model)
     check_options(body.options, service.limits)
-    given = _images(body, service.limits) if served.task in IMAGES else _texts(body, service.limits)
+    given = _images(body, service.limits) if TASKS[served.task].sees_images else _texts(body, service.limits)
     asked = (served.model, given, body.view, body.options, body.format)
     (found,) = await unless_gone(request, service.examiner.submit("explain", [asked], _explained))
     return Response(found, media_type=TYPES.get(body.format, "application/json"))
@@ -74,7 +74,7 @@ def _explained(items: list[Any]) -> list[bytes]:
         refuse_files(options, view.Options.model_fields)
         if view.takes_files:
             raise Refused(400, f"the view '{view.name}' reads files, which is not offered here", param="view")
-        if model.task in IMAGES:
+        if TASKS[model.task].sees_images:
             shown = _of_images(model, given, view.name, options, form)
         else:
             explanation = explain(model, given, view.name, **options)

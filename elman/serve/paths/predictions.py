@@ -2,14 +2,23 @@
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from elman.client import IMAGES
-from elman.serve.answering import as_list, aside, check_most, check_texts, service_of, to_json, unless_gone
+from elman.serve.answering import (
+    as_list,
+    aside,
+    check_characters,
+    check_count,
+    check_most,
+    check_texts,
+    service_of,
+    to_json,
+    unless_gone,
+)
 from elman.serve.errors import Refused
 from elman.serve.options import MOST_LISTED, check_options, refuse_files
 from elman.serve.route import JsonRoute
@@ -31,6 +40,8 @@ from elman.tasks.search import Search
 from elman.text.tagging import cut, join
 
 router = APIRouter(responses=ERRORS, route_class=JsonRoute)
+IMAGES = 32
+"""Uploaded images that are seen at a time."""
 
 
 async def _answer(served: Served, size: int, results: Callable[[], Iterable[Any]]) -> Response:
@@ -93,8 +104,8 @@ async def next_tokens(request: Request, body: NextRequest) -> Response:
     """The likeliest next tokens of texts, or with `words` whole words."""
     service = service_of(request)
     served, texts = service.shelf.find(body.model, "lm"), as_list(body.input)
-    check_most(len(texts), service.limits.max_texts, "input")
-    check_most(max(map(len, texts)), service.limits.max_characters, "input")
+    check_count(len(texts), service.limits.max_texts, "texts", "input")
+    check_characters(max(map(len, texts)), service.limits.max_characters, "input")
     check_most(body.top, MOST_LISTED, "top")
     asked: dict[str, Any] = {"top": body.top, "label": body.label, "words": body.words}
 
@@ -209,10 +220,10 @@ async def predict(request: Request, body: PredictRequest) -> Response:
     """What `elman predict --json` says of records, whatever the model's task."""
     service = service_of(request)
     served, limits = service.shelf.find(body.model), service.limits
-    check_most(len(body.records), limits.max_texts, "records")
+    check_count(len(body.records), limits.max_texts, "records", "records")
     refuse_files(body.options, TASKS[served.task].Options.model_fields)
     check_options(body.options, limits)
-    check_records(body.records, limits.max_characters, uploads=served.task in IMAGES)
+    check_records(body.records, limits.max_characters, uploads=TASKS[served.task].sees_images)
     asked = (body.records, body.options)
     key = ("predict", id(asked))  # records of two requests may belong together, as the rows of a series do
 
@@ -225,8 +236,8 @@ async def predict(request: Request, body: PredictRequest) -> Response:
 
 def predicted(model: Any, records: list[Any], options: dict[str, Any]) -> list[Any]:
     """The answers of `elman predict --json` for records in memory; of numbers, one series."""
-    if model.task in IMAGES:
-        return [_of_image(model, one, options) for one in records]
+    if TASKS[model.task].sees_images:
+        return list(_of_images(model, records, options))
     if not isinstance(records[0], str | dict):
         return [model.predict(records).to_dict()] if model.task == "series" else model.predict(records, **options)
     predictor, asked = TASKS[model.task].predictor(model, options)
@@ -235,10 +246,16 @@ def predicted(model: Any, records: list[Any], options: dict[str, Any]) -> list[A
     return [json.loads(line) for line in predictor.predict_lines(iter(lines), settings)]
 
 
-def _of_image(model: Any, record: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """A caption, or an answer to a question."""
-    content = image_of(record)
-    if model.task == "caption":
-        return dict(model.predict(content, **options).to_dict())
-    found = model.predict(content, question_of(record))
-    return {"answer": found.label, "probability": found.probability, "probabilities": found.probabilities}
+def _of_images(model: Any, records: list[Any], options: dict[str, Any]) -> Iterator[Any]:
+    """Captions of uploaded images, or answers to questions about them: images are called by their numbers."""
+    predictor, asked = TASKS[model.task].predictor(model, dict(options))
+    settings = PredictOptions(where=Path("the request"), as_json=True, asked=asked)
+    for start in range(0, len(records), IMAGES):
+        some = []
+        for number, record in enumerate(records[start : start + IMAGES], start + 1):
+            content, fields = image_of(record), {name: record[name] for name in record if name != "image"}
+            if model.task == "answer":
+                fields["question"] = question_of(record)
+            some.append(predictor.uploaded(number, content, fields, asked))
+        for one, answer in zip(some, predictor.answers(some), strict=True):
+            yield from map(json.loads, predictor.written(one, answer, settings))
