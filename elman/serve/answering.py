@@ -14,6 +14,8 @@ from elman.serve.limits import Limits
 from elman.serve.service import Service
 
 T = TypeVar("T")
+SHORT = 0.05
+"""Seconds after which it is worth to look whether a client still waits."""
 QUICK = 4096
 """Characters that are read or written so quickly that it is done on the event loop."""
 
@@ -69,15 +71,22 @@ async def until_gone(request: Request) -> None:
 
 
 async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """What the work gives; it is given up, and `Gone` raised, where the client leaves before."""
-    task, leaving = asyncio.ensure_future(work), asyncio.ensure_future(until_gone(request))
+    """What the work gives; it is given up, and `Gone` raised, where the client leaves before.
+
+    Whether it has left is not looked at in the first moment, in which most answers come.
+    """
+    task, leaving = asyncio.ensure_future(work), None
     try:
-        await asyncio.wait((task, leaving), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((task,), timeout=SHORT)
+        if not task.done():
+            leaving = asyncio.ensure_future(until_gone(request))
+            await asyncio.wait((task, leaving), return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
         raise Gone
     finally:
-        leaving.cancel()
+        if leaving is not None:
+            leaving.cancel()
         if not task.done():
             task.cancel()
             with suppress(asyncio.CancelledError, Exception):

@@ -150,6 +150,7 @@ def run(
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=CUT_OFF,
     )
