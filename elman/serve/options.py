@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
+from elman.errors import nearest
 from elman.serve.answering import check_most
 from elman.serve.errors import Refused
 from elman.serve.limits import Limits
@@ -34,6 +35,14 @@ def check_options(given: Mapping[str, Any], limits: Limits) -> None:
     for name in most:
         value = given.get(name)
         check_most(value if isinstance(value, int) else None, most[name], name)
+
+
+def refuse_unknown(given: Mapping[str, Any], fields: Mapping[str, FieldInfo], whose: str) -> None:
+    """Refuse options that there are not."""
+    for name in given:
+        if name not in fields:
+            near = nearest(name, fields) if fields else "leave it out"
+            raise Refused(400, f"{whose} has no option '{name}': {near}", param="options")
 
 
 def refuse_files(given: Mapping[str, Any], fields: Mapping[str, FieldInfo]) -> None:

@@ -67,6 +67,8 @@ def test_other_wrong_requests_are_told(service: Running) -> None:
         assert "has no option" in refused(service.post("/v1/explain", **asked), 400)
     asked = {"model": "translate", "view": "tree", "input": "gdced", "options": {"beam": 64}}
     assert "at most 32" in refused(service.post("/v1/explain", **asked), 400)
+    nonsense = {"model": "classify", "records": ["x"], "options": {"nonsense": 1}}
+    assert "has no option 'nonsense'" in refused(service.post("/v1/predict", **nonsense), 400)
     assert "no such path" in refused(service.http.get("/v2/models"), 404)
     assert "takes no GET" in refused(service.http.get("/v1/classify"), 405)
     assert "either texts" in refused(service.post("/v1/tag"), 400)

@@ -8,13 +8,12 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from elman.errors import nearest
 from elman.serve.answering import as_list, check_texts, service_of, to_json, unless_gone
 from elman.serve.drawing import TYPES, Format, drawn
 from elman.serve.errors import Refused
 from elman.serve.garbage import settle
 from elman.serve.limits import Limits
-from elman.serve.options import check_options, refuse_files
+from elman.serve.options import check_options, refuse_files, refuse_unknown
 from elman.serve.route import JsonRoute
 from elman.serve.schemas import ERRORS, ExplainRequest, Explanation
 from elman.serve.uploads import check_records, image_of, question_of
@@ -67,10 +66,7 @@ def _explained(items: list[Any]) -> list[bytes]:
     found = []
     for model, given, name, options, form in items:
         view = find_view(model, name)
-        for option in options:
-            if option not in view.Options.model_fields:
-                near = nearest(option, view.Options.model_fields)
-                raise Refused(400, f"the view '{view.name}' has no option '{option}': {near}", param="options")
+        refuse_unknown(options, view.Options.model_fields, f"the view '{view.name}'")
         refuse_files(options, view.Options.model_fields)
         if view.takes_files:
             raise Refused(400, f"the view '{view.name}' reads files, which is not offered here", param="view")

@@ -20,7 +20,7 @@ from elman.serve.answering import (
     unless_gone,
 )
 from elman.serve.errors import Refused
-from elman.serve.options import MOST_LISTED, check_options, refuse_files
+from elman.serve.options import MOST_LISTED, check_options, refuse_files, refuse_unknown
 from elman.serve.route import JsonRoute
 from elman.serve.schemas import (
     ERRORS,
@@ -221,7 +221,9 @@ async def predict(request: Request, body: PredictRequest) -> Response:
     service = service_of(request)
     served, limits = service.shelf.find(body.model), service.limits
     check_count(len(body.records), limits.max_texts, "records", "records")
-    refuse_files(body.options, TASKS[served.task].Options.model_fields)
+    fields = TASKS[served.task].Options.model_fields
+    refuse_unknown(body.options, fields, f"a prediction of '{served.task}'")
+    refuse_files(body.options, fields)
     check_options(body.options, limits)
     check_records(body.records, limits.max_characters, uploads=TASKS[served.task].sees_images)
     asked = (body.records, body.options)
