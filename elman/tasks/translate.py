@@ -176,11 +176,6 @@ class ModelSettings(VectorsSection, StartSection, EmbeddingSection, TwoWaySectio
             return {"target_kind": settings.kind, "target_size": settings.size, "joint": False}
         return {**super().following_text(key, tokenizer), "joint": False}
 
-    @field_validator("tied", mode="before")
-    @classmethod
-    def _none_is_a_word(cls, value: object) -> object:
-        return "none" if value is None else value  # how `-s model.tied=none` arrives
-
     @model_validator(mode="after")
     def _parts_fit(self) -> "ModelSettings":
         both = self.joined

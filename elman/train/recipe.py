@@ -41,12 +41,13 @@ class Section(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _numbers_are_no_flags(cls, value: Any, info: ValidationInfo) -> Any:
-        """Refuse true and false where a number belongs; Python would take them for 1 and 0."""
+    def _as_meant(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse true and false where a number belongs, which Python would take for 1 and 0; `none` may be a word."""
+        kind = str(cls.model_fields[str(info.field_name)].annotation)
         flags = [item for item in (value if isinstance(value, list | tuple) else [value]) if isinstance(item, bool)]
-        if flags and "bool" not in str(cls.model_fields[str(info.field_name)].annotation):
+        if flags and "bool" not in kind:
             raise ValueError("should not be true or false")
-        return value
+        return "none" if value is None and "'none'" in kind else value  # how `-s train.average=none` arrives
 
 
 class BatchSection(Section):

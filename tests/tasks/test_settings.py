@@ -257,3 +257,12 @@ def test_numbers_of_a_search_that_would_overflow_are_refused() -> None:
     for name in ("beam", "n_best", "min_length", "max_length", "block_ngrams", "top_k"):
         with pytest.raises(ValueError, match=name):
             Search(**{name: 10**25})
+
+
+@pytest.mark.parametrize("setting", ["train.average=none", "text.normalise=none"])
+def test_none_is_a_word_where_a_choice_is_called_so(setting: str) -> None:
+    from elman.tasks.classify import ClassifyRecipe
+
+    recipe = load_recipe(ClassifyRecipe, None, ["train.average=ema", setting])
+    section, key = setting.partition("=")[0].split(".")
+    assert getattr(getattr(recipe, section), key) == "none"
