@@ -44,6 +44,11 @@ class TokenizerSettings(BaseModel):
         """The settings of the tokenizer alone, without what the section of a task has beside them."""
         return TokenizerSettings.model_validate({name: getattr(self, name) for name in TokenizerSettings.model_fields})
 
+    @field_validator("normalise", mode="before")
+    @classmethod
+    def _none_is_a_word(cls, value: object) -> object:
+        return "none" if value is None else value  # how `-s text.normalise=none` arrives
+
     @field_validator("specials")
     @classmethod
     def _distinct(cls, specials: tuple[str, ...], known: ValidationInfo) -> tuple[str, ...]:
