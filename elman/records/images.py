@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from elman.errors import UserError
 from elman.files import reading, shortened
-from elman.records.places import Place
+from elman.records.places import Place, RecordError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -122,7 +122,10 @@ def image_path(name: str, where: Place | None, folder: str | Path | None = None)
         return Path(name)
     beside = Path(where.path).parent  # of standard input, whose path is "-", that is where the user is
     places = (beside / name, beside / "images" / name, Path(name))
-    return next((place for place in places if place.is_file()), places[0])
+    try:
+        return next((place for place in places if place.is_file()), places[0])
+    except OSError as error:
+        raise RecordError(where, f"has no name of an image, '{shortened(name)}' ({error.strerror}): give one") from None
 
 
 def check_images(paths: Iterable[Path], source: str) -> None:

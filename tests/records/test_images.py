@@ -11,7 +11,8 @@ import pytest
 from PIL import Image
 
 from elman.errors import UserError
-from elman.records.images import open_image
+from elman.records.images import image_path, open_image
+from elman.records.places import Place
 
 NOISE = Image.fromarray(np.random.default_rng(0).integers(0, 255, (40, 60, 3), dtype=np.uint8))
 
@@ -90,3 +91,9 @@ def test_what_is_no_file_is_one_sentence(tmp_path: Path) -> None:
     for path, sentence in ((tmp_path / "no.png", "no such file"), (tmp_path, "is no file")):
         with pytest.raises(UserError, match=sentence):
             open_image(path)
+
+
+def test_a_name_that_no_file_can_have_is_told_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("image\n")
+    with pytest.raises(UserError, match=r"a.tsv:2 has no name of an image, 'aaa"):
+        image_path("a" * 300, Place(tmp_path / "a.tsv", 2))
