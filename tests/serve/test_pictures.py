@@ -10,7 +10,6 @@ import pytest
 import elman
 from tests.browser import barriers, expect
 from tests.serve.running import Running
-from tests.serve.studio import Studio
 from tests.tasks import answer_runs, caption_runs
 from tests.train.toy import quiet
 
@@ -32,21 +31,6 @@ def service(folder: Path) -> Iterator[Running]:
     with Running(str(folder / "caption"), str(folder / "answer"), "--max-bytes", "60000") as running:
         yield running
         assert running.end() == 0
-
-
-@pytest.fixture
-def studio(browser: Any, service: Running) -> Iterator[Any]:
-    opened: list[Studio] = []
-
-    def open_studio(place: str = "", **context: Any) -> Studio:
-        opened.append(Studio(browser, service.url, **context))
-        opened[-1].open(place)
-        return opened[-1]
-
-    yield open_studio
-    for one in opened:
-        assert one.said == [] and one.outside == []
-        one.context.close()
 
 
 def shades(page: Any) -> list[str]:

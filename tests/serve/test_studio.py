@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -22,21 +21,6 @@ DRAWN = """() => {
   return seen.every((block) => block.querySelector("span")) && spans > 0 && spans < 6000;
 }"""
 VIEWS = ["Write", "Read", "Translate", "Inside", "Train", "Lab"]
-
-
-@pytest.fixture
-def studio(browser: Any, service: Running) -> Iterator[Any]:
-    opened: list[Studio] = []
-
-    def open_studio(place: str = "", **context: Any) -> Studio:
-        opened.append(Studio(browser, service.url, **context))
-        opened[-1].open(place)
-        return opened[-1]
-
-    yield open_studio
-    for one in opened:
-        assert one.said == [] and one.outside == []  # no error, nothing against the policy, no request to anywhere else
-        one.context.close()
 
 
 def test_every_view_is_a_tab_and_the_back_button_goes_back(studio: Any) -> None:
