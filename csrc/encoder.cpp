@@ -118,7 +118,7 @@ class Encoder::Room {
     EncoderWork work{};
     std::vector<int> lengths, offsets, ids;
 
-    void prepare(const Encoder& encoder, int threads) {
+    void prepare(const Encoder& encoder, bool final, int threads) {
         const EncoderNetwork& network = encoder.network_;
         const int lanes = encoder.kernels_.lanes;
         const Index rows = offsets.back(), texts = static_cast<Index>(lengths.size());
@@ -136,6 +136,9 @@ class Encoder::Room {
             work.outputs[i] = floats(dense || i >= network.layers ? 0 : rows * width);
             work.gates[i] = floats(there && (network.seen || network.layers > 1) ? rows * network.columns : 0);
             work.c[i] = floats(there && network.cell == Cell::lstm ? texts * network.hidden : 0);
+            const bool kept = final && i < encoder.state_parts();
+            float* states = floats(kept ? encoder.states() * texts * network.hidden : 0);
+            work.final[i] = kept ? states : nullptr;
         }
         work.queries = floats(network.query ? rows * padded(network.query.units, lanes) : 0);
         work.pooled = floats(pooled ? texts * network.pooled_width() : 0);
@@ -226,12 +229,12 @@ int Encoder::threads_for(Index rows, int most) const {
 }
 
 // With few texts the threads share the units of each; with more, each thread has texts of its own and waits for nobody.
-void Encoder::run(const Texts& texts, float* answers, int threads) const {
+void Encoder::run(const Texts& texts, float* answers, const Finals& finals, int threads) const {
     const Plan plan(texts);
     threads = threads_for(plan.starts.back(), threads);
     Interrupt interrupt;
     if (texts.count < 2 * threads && texts.count <= kStreamChunk) {
-        read(texts, plan, plan.order, answers, threads, {&interrupt, 0});
+        read(texts, plan, plan.order, answers, finals, threads, {&interrupt, 0});
         return interrupt.check();
     }
     const auto groups = plan.groups(texts, threads);
@@ -241,7 +244,7 @@ void Encoder::run(const Texts& texts, float* answers, int threads) const {
     auto body = [&](int index, int count) {
         try {
             for (std::size_t i = next++; i < groups.size() && !interrupt.stops(index, 0); i = next++)
-                read(texts, plan, groups[i], answers, 1, {&interrupt, index});
+                read(texts, plan, groups[i], answers, finals, 1, {&interrupt, index});
         } catch (...) {
             const std::lock_guard<std::mutex> locked(failing);
             failure = std::current_exception();
@@ -253,8 +256,8 @@ void Encoder::run(const Texts& texts, float* answers, int threads) const {
     if (failure) std::rethrow_exception(failure);
 }
 
-void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>& chosen, float* answers, int threads,
-                   EncoderStop stop) const {
+void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>& chosen, float* answers,
+                   const Finals& finals, int threads, EncoderStop stop) const {
     std::unique_ptr<Room> room = rooms_.take([](const Room&) { return true; });  // they grow
     if (!room) room = std::make_unique<Room>();
     const int lanes = kernels_.lanes, count = static_cast<int>(chosen.size());
@@ -265,7 +268,7 @@ void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>&
         while (room->lengths[static_cast<std::size_t>(there - 1)] <= t) --there;
         room->offsets.push_back(room->offsets.back() + there);
     }
-    room->prepare(*this, threads);
+    room->prepare(*this, finals.parts[0] != nullptr, threads);
     room->ids.resize(static_cast<std::size_t>(room->offsets.back()));
     EncoderWork& work = room->work;
     work.ids = room->ids.data();
@@ -308,6 +311,11 @@ void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>&
     if (!pooled()) for_rows(answer);
     else
         for (int i = 0; i < count; ++i) answer(i, chosen[static_cast<std::size_t>(i)]);
+    for (int part = 0; finals.parts[0] && part < state_parts(); ++part)
+        for (Index state = 0; state < states(); ++state)
+            for (int i = 0; i < count; ++i)
+                copy(finals.parts[part] + (state * texts.count + chosen[static_cast<std::size_t>(i)]) * hidden_,
+                     work.final[part] + (state * count + i) * network_.hidden, hidden_);
     // Where memory ran out before, it is not kept: a room that was half prepared is not used again.
     if (room->bytes() <= kRoomBytes) rooms_.keep(std::move(room));
 }

@@ -43,6 +43,11 @@ struct Texts {
     const int* ids;
 };
 
+// Where the states after the last steps go, each L*D x count x H: h, and c of an LSTM. Null where nobody asks.
+struct Finals {
+    float* parts[2] = {nullptr, nullptr};
+};
+
 class Encoder {
   public:
     // Copies all that it needs. The kernels are those in use now. Throws std::invalid_argument where shapes do not fit.
@@ -56,8 +61,12 @@ class Encoder {
         return width_;
     }  // numbers of an answer: one for each text where it is pooled, else for each row
 
+    int hidden() const { return hidden_; }
+    int states() const { return network_.layers * network_.directions; }     // how many there are of a text
+    int state_parts() const { return network_.cell == Cell::lstm ? 2 : 1; }  // h, and c of an LSTM
+
     // Writes the answers, texts and rows in the order in which they came.
-    void run(const Texts& texts, float* answers, int threads) const;
+    void run(const Texts& texts, float* answers, const Finals& finals, int threads) const;
 
   private:
     struct Plan;  // the texts of a call, longest first
@@ -68,8 +77,8 @@ class Encoder {
     Matrix keep(const Plain& from, int blocks, const std::vector<Index>& parts);
     const float* keep_rows(const float* from, Index rows, int blocks, Index units);
     int threads_for(Index rows, int most) const;
-    void read(const Texts& texts, const Plan& plan, const std::vector<int>& chosen, float* answers, int threads,
-              EncoderStop stop) const;
+    void read(const Texts& texts, const Plan& plan, const std::vector<int>& chosen, float* answers,
+              const Finals& finals, int threads, EncoderStop stop) const;
 
     const Kernels& kernels_;
     EncoderNetwork network_{};

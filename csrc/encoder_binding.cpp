@@ -53,34 +53,45 @@ std::shared_ptr<Encoder> make_encoder(const nb::dict& description) {
     return std::make_shared<Encoder>(weights);
 }
 
-nb::ndarray<nb::numpy, float> run(const Encoder& encoder, const Texts& texts, Index rows, int threads) {
+// The answers; and, where it is asked for, the states after the last steps.
+nb::tuple run(const Encoder& encoder, const Texts& texts, Index rows, int threads, bool final) {
     const auto answers = static_cast<std::size_t>(encoder.pooled() ? texts.count : rows);
     const auto width = static_cast<std::size_t>(encoder.width());
-    std::vector<float> found(answers * width);
+    const std::vector<std::size_t> shape = {static_cast<std::size_t>(encoder.states()),
+                                            static_cast<std::size_t>(texts.count),
+                                            static_cast<std::size_t>(encoder.hidden())};
+    std::vector<float> found(answers * width), states[2];
+    Finals finals;
+    for (int part = 0; final && part < encoder.state_parts(); ++part) {
+        states[part].resize(shape[0] * shape[1] * shape[2]);
+        finals.parts[part] = states[part].data();
+    }
     {
         nb::gil_scoped_release unlocked;
-        encoder.run(texts, found.data(), threads);
+        encoder.run(texts, found.data(), finals, threads);
     }
-    return to_python(std::move(found), {answers, width});
+    nb::list kept;
+    for (int part = 0; final && part < encoder.state_parts(); ++part)
+        kept.append(to_python(std::move(states[part]), shape));
+    return nb::make_tuple(to_python(std::move(found), {answers, width}), nb::tuple(kept));
 }
 
-nb::ndarray<nb::numpy, float> read_vectors(const Encoder& encoder, const Numbers& vectors, const Ids& lengths,
-                                           int threads) {
+nb::tuple read_vectors(const Encoder& encoder, const Numbers& vectors, const Ids& lengths, int threads, bool final) {
     Index rows;
     const auto many = checked_lengths(lengths, rows);
     if (!encoder.inputs() || vectors.ndim() != 2 || static_cast<Index>(vectors.shape(0)) != rows ||
         static_cast<Index>(vectors.shape(1)) != encoder.inputs())
         refuse("the vectors should be " + std::to_string(rows) + " x " + std::to_string(encoder.inputs()));
     const Texts texts{static_cast<int>(many.size()), many.data(), vectors.data(), nullptr};
-    return run(encoder, texts, rows, checked_threads(threads));
+    return run(encoder, texts, rows, checked_threads(threads), final);
 }
 
-nb::ndarray<nb::numpy, float> read_ids(const Encoder& encoder, const Ids& ids, const Ids& lengths, int threads) {
+nb::tuple read_ids(const Encoder& encoder, const Ids& ids, const Ids& lengths, int threads, bool final) {
     Index rows;
     const auto many = checked_lengths(lengths, rows);
     const auto read = checked_ids("the ids", ids, rows, encoder.ids());
     const Texts texts{static_cast<int>(many.size()), many.data(), nullptr, read.data()};
-    return run(encoder, texts, rows, checked_threads(threads));
+    return run(encoder, texts, rows, checked_threads(threads), final);
 }
 
 }  // namespace
@@ -89,8 +100,10 @@ void bind_encoder(nb::module_& m) {
     nb::class_<Encoder>(m, "Encoder", "Packed layers that read whole texts; see elman.runtime.")
         .def_prop_ro("inputs", &Encoder::inputs)
         .def_prop_ro("ids", &Encoder::ids)
-        .def("read_vectors", read_vectors, nb::arg("vectors"), nb::arg("lengths").noconvert(), nb::arg("threads"))
-        .def("read_ids", read_ids, nb::arg("ids").noconvert(), nb::arg("lengths").noconvert(), nb::arg("threads"));
+        .def("read_vectors", read_vectors, nb::arg("vectors"), nb::arg("lengths").noconvert(), nb::arg("threads"),
+             nb::arg("final") = false)
+        .def("read_ids", read_ids, nb::arg("ids").noconvert(), nb::arg("lengths").noconvert(), nb::arg("threads"),
+             nb::arg("final") = false);
     m.def("make_encoder", make_encoder, nb::arg("description"),
           "Pack the weights of layers; see elman/runtime/encoder.py.");
 }

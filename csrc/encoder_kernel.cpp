@@ -203,6 +203,26 @@ void add_input(const Reading& reading, int index, int count) {
     }
 }
 
+// Where one direction of a layer has the h of a text after its last step.
+ELMAN_INLINE const float* last_h(const Reading& layer, int side, int text) {
+    const Index row = side == 0 ? layer.work.offsets[layer.work.lengths[text] - 1] + text : text;
+    return layer.output() + row * layer.stride() + static_cast<Index>(side) * layer.network.hidden;
+}
+
+// The states of a layer after the last step of each text, before anything is added to them.
+void keep_final(const Reading& layer) {
+    const EncoderWork& work = layer.work;
+    const Index hidden = layer.network.hidden;
+    const auto bytes = static_cast<std::size_t>(hidden) * sizeof(float);
+    for (int side = 0; side < layer.network.directions; ++side)
+        for (int text = 0; text < work.texts; ++text) {
+            const Index to =
+                (static_cast<Index>(layer.depth * layer.network.directions + side) * work.texts + text) * hidden;
+            std::memcpy(work.final[0] + to, last_h(layer, side, text), bytes);
+            if (layer.network.cell == Cell::lstm) std::memcpy(work.final[1] + to, work.c[side] + text * hidden, bytes);
+        }
+}
+
 // --- One vector a text ----------------------------------------------------------------------------------------------
 
 // Where the vector of a text goes; of those that stand side by side, the one with this number.
@@ -213,13 +233,9 @@ ELMAN_INLINE float* pooled(const Reading& top, int text, int place) {
 void pool_last(const Reading& top, int place) {
     const EncoderWork& work = top.work;
     const auto bytes = static_cast<std::size_t>(top.network.hidden) * sizeof(float);
-    for (int text = 0; text < work.texts; ++text) {
-        const Index last = work.offsets[work.lengths[text] - 1] + text;
-        for (int side = 0; side < top.network.directions; ++side) {
-            const float* from = top.output() + (side == 0 ? last : text) * top.stride();
-            std::memcpy(pooled(top, text, place) + side * top.network.hidden, from + side * top.network.hidden, bytes);
-        }
-    }
+    for (int text = 0; text < work.texts; ++text)
+        for (int side = 0; side < top.network.directions; ++side)
+            std::memcpy(pooled(top, text, place) + side * top.network.hidden, last_h(top, side, text), bytes);
 }
 
 void pool_mean(const Reading& top, int place) {
@@ -310,6 +326,10 @@ void encode(const EncoderNetwork& network, const EncoderWork& work, int index, i
         if (run_layer(network, work, depth, index, count)) return;
         const Reading reading{network, work, depth, 0};
         const bool ends = depth == network.layers - 1;
+        if (work.final[0]) {
+            if (index == 0) keep_final(reading);
+            work.barrier[0].wait(count);
+        }
         if (ends && network.pooling == Pooling::last_max_mean) {  // the last is the h itself, before anything is added
             if (index == 0) pool_last(reading, 0);
             work.barrier[0].wait(count);

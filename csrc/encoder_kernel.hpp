@@ -61,6 +61,7 @@ struct EncoderWork {
     float* outputs[2];       // N x D*hidden: of this layer and of the one below; not dense
     float* gates[2];         // N x columns, of each direction: the part of what the layer sees
     float* c[2];             // B x hidden; LSTM
+    float* final[2];         // L x D x B x hidden: h, and c of an LSTM, after the last step; null where nobody asks
     float* queries;          // N x the query's units, padded; attention
     float* pooled;           // B x D*hidden; last_max_mean: B x 3*D*hidden
     float* result;           // what the head makes, its units padded: N rows, or B where there is a pooling

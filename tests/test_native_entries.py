@@ -461,7 +461,7 @@ def test_arrays_that_are_overwritten_during_a_call() -> None:
     ]
     words = encoders()[1]
     ids, lengths = rng.integers(0, 9, 200_000), np.full(2000, 100)
-    calls.append((lambda: words.read_ids(ids, lengths, 1), [ids, lengths]))
+    calls.append((lambda: words.read_ids(ids, lengths, 1)[0], [ids, lengths]))
     emissions, steps, chain = floats(40_000, 60), np.full(400, 100), (floats(60), floats(60, 60), floats(60))
     calls.append((lambda: kernels.native.viterbi(emissions, steps, *chain)[0], [steps]))
     logits, wanted = floats(4000, 2000), rng.integers(0, 2000, 4000)

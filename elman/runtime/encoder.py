@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 TABLE_BYTES = 16 * 2**20
 """How large the tables may be that stand in for the product of the first layer with every vector of an embedding."""
+Answers = tuple[Float, tuple[Float, ...]]
+"""What is made of texts, and their states after the last step: none where these were not asked for."""
 POOLING = "pooling"
 """The name that the weights of attention pooling begin with, unless another is given."""
 
@@ -142,23 +144,31 @@ class Encoder(Threaded):
 
         N x C, an answer for each step; with a pooling B x C, one for each text.
         """
+        return self._read_from(inputs, lengths, final=False)[0]
+
+    def with_final(self, inputs: NDArray[Any], lengths: Any) -> Answers:
+        """What a call gives, and the states after the last step of each text: h, c of an LSTM (each L*D x B x H)."""
+        return self._read_from(inputs, lengths, final=True)
+
+    def _read_from(self, inputs: NDArray[Any], lengths: Any, final: bool) -> Answers:
+        """The answers and, where `final`, the states; of one tower that reads backward, from the end."""
         many = whole_numbers(lengths, "the lengths")
         if not self._backward:
-            return self._read(inputs, many)
-        order = turned(many)  # one tower, which reads from the end
-        found = self._read(np.asarray(inputs)[order] if len(inputs) == len(order) else inputs, many)
-        return found if self._pooled else found[order]
+            return self._read(inputs, many, final)
+        order = turned(many)
+        found, states = self._read(np.asarray(inputs)[order] if len(inputs) == len(order) else inputs, many, final)
+        return found if self._pooled else found[order], states
 
-    def _read(self, inputs: NDArray[Any], many: NDArray[Any]) -> Float:
+    def _read(self, inputs: NDArray[Any], many: NDArray[Any], final: bool) -> Answers:
         try:
             if self._stacked is None and self._native.ids:
                 ids = whole_numbers(inputs, "the ids")
-                return cast(Float, self._native.read_ids(ids, many, self.threads))
+                return cast(Answers, self._native.read_ids(ids, many, self.threads, final))
             read = inputs if self._vectors is None else looked_up(self._vectors, inputs)
             read = np.ascontiguousarray(one_hot(self._inputs, inputs) if self._one_hot else read, np.float32)
             if self._stacked is not None:
                 return self._stacked(read, many, self.threads)
-            return cast(Float, self._native.read_vectors(read, many, self.threads))
+            return cast(Answers, self._native.read_vectors(read, many, self.threads, final))
         except (ValueError, TypeError) as error:
             raise UserError(str(error)) from None
 

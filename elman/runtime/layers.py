@@ -223,9 +223,9 @@ class Layers:
 
 
 class Stack:
-    """Layers that give their outputs at all steps and their final states, which an `Encoder` does not.
+    """Layers that give their outputs at all steps and their final states; the weights are packed anew at each call.
 
-    The weights are packed anew at each call, as in training.
+    It is for what the encoder's own kernels do not know (`elman.runtime.stacked`).
 
     >>> layers = Layers("body", "gru", 3, 5, bidirectional=True)
     >>> arrays = {name: np.zeros(shape, np.float32) for name, shape in layers.shapes().items()}

@@ -46,13 +46,14 @@ class Head(NamedTuple):
 
 
 class StackedEncoder:
-    """Layers, a pooling and an output layer; the answers are those of `elman.runtime.Encoder`.
+    """Layers, a pooling and an output layer; answers and final states are those of `elman.runtime.Encoder`.
 
     >>> layers = Layers("body", "lstm", 3, 5, bidirectional=True, merge="mean", proj_size=2)
     >>> arrays = {name: np.zeros(shape, np.float32) for name, shape in layers.shapes().items()}
     >>> encoder = StackedEncoder(layers, Weights(arrays, layers.shapes()), Head("max", None, None))
-    >>> encoder(np.ones((7, 3), np.float32), np.array([5, 2]), threads=1).shape
-    (2, 2)
+    >>> answers, (h, c) = encoder(np.ones((7, 3), np.float32), np.array([5, 2]), threads=1)
+    >>> answers.shape, h.shape, c.shape
+    ((2, 2), (2, 2, 2), (2, 2, 5))
     """
 
     def __init__(self, layers: Layers, weights: Weights, head: Head) -> None:
@@ -65,17 +66,22 @@ class StackedEncoder:
             weight = weights.numbers(f"{name}.weight")
             self._output = (weight.T, weights.bias(f"{name}.bias", len(weight)))
 
-    def __call__(self, vectors: Float, lengths: Ints, threads: int) -> Float:
-        """Texts that lie one after the other (N x I), `lengths` steps each (B): N x C; B x C where they are pooled."""
+    def __call__(self, vectors: Float, lengths: Ints, threads: int) -> tuple[Float, tuple[Float, ...]]:
+        """Texts that lie one after the other (N x I), `lengths` steps each (B): N x C; B x C where they are pooled.
+
+        And the states after their last steps, each part L*D x B x H.
+        """
         rows, size = int(lengths.sum()), self.layers.input_size
         if not len(lengths) or lengths.min() < 1:
             raise UserError("every text should have at least one step, and there should be at least one text")
         if vectors.shape != (rows, size):
             raise UserError(f"the vectors should be {rows} x {size}")
         texts = Ragged(vectors, lengths)
-        output, final = self._stack(texts.packed(), texts.packing.batch_sizes, threads)
-        found = self._pooled(texts.unpacked(output), final[0][:, np.argsort(texts.packing.order)])
-        return found if self._output is None else product(found, self._output[0]) + self._output[1]
+        output, sorted_final = self._stack(texts.packed(), texts.packing.batch_sizes, threads)
+        ranks = np.argsort(texts.packing.order)
+        final = tuple(part[:, ranks] for part in sorted_final)
+        found = self._pooled(texts.unpacked(output), final[0])
+        return found if self._output is None else product(found, self._output[0]) + self._output[1], final
 
     def _pooled(self, texts: Ragged, final: Float) -> Float:
         """N x H, or one vector a text (B x H), from the outputs (N x H) and the final h (L*D x B x H)."""

@@ -14,8 +14,7 @@ from elman import kernels
 from elman.errors import UserError
 from elman.ragged import Ints, Ragged
 from elman.runtime.arguments import Threaded, whole_numbers
-from elman.runtime.encoder import looked_up, one_hot
-from elman.runtime.layers import Stack
+from elman.runtime.encoder import Encoder
 from elman.runtime.quantise import Arrays
 from elman.runtime.stacked import product
 from elman.runtime.translation import NAME, DecoderParts, TranslationParts
@@ -125,8 +124,8 @@ class CompiledTranslator(CompiledDecoder):
         weights = Weights(arrays, parts.shapes())
         super().__init__(parts.writer, weights, threads=threads)
         self.parts = parts
-        vectors = weights.numbers("source.weight") if parts.embedding else None
-        self._embedding, self._stack = vectors, Stack(parts.encoder, weights)
+        embedding = "source" if parts.embedding else None
+        self._encoder = Encoder(parts.encoder, arrays, embedding=embedding, one_hot=embedding is None, threads=threads)
         self._bridge, self._keys = _Bridge(parts, weights), _keys(parts, weights)
 
     @classmethod
@@ -142,15 +141,8 @@ class CompiledTranslator(CompiledDecoder):
 
     def read(self, sources: Ragged) -> TranslatorState:
         """The state before the first step of each source (ids, at least one source and one id in each)."""
-        packing = sources.packing
-        table, ids = self._embedding, sources.packed()
-        vectors = one_hot(self.parts.source_vocabulary, ids) if table is None else looked_up(table, ids)  # N x E
-        output, final = self._stack(vectors, packing.batch_sizes)  # N x M
-        ranks = np.argsort(packing.order)
-        hidden = self._bridge(tuple(part[:, ranks] for part in final))
-        states = sources.unpacked(output).padded()  # B x S x M
-        keys = states if self._keys is None else sources.unpacked(self._keys(output)).padded()  # B x S x K
-        return self.begin(Sources(keys, states, sources.lengths.astype(np.int32)), hidden)
+        outputs, final = self._encoder.with_final(sources.data, sources.lengths)  # N x M
+        return self.remember(sources.with_data(outputs), final)
 
     def remember(self, outputs: Ragged, final: tuple[Float, ...]) -> TranslatorState:
         """The state before the first step, of what an encoder would have given: outputs (M a step), final states.

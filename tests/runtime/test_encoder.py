@@ -96,6 +96,32 @@ def test_connections(connections: str, bidirectional: bool) -> None:
         assert_same(network, [3, 6, 1])
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    lengths=st.lists(st.integers(1, 9), min_size=1, max_size=80),
+    cell=st.sampled_from(["rnn", "lstm", "gru"]),
+    layers=st.integers(1, 3),
+    bidirectional=st.booleans(),
+    connections=st.sampled_from(["plain", "residual", "dense"]),
+    merge=st.sampled_from(["concat", "mean"]),
+    threads=st.integers(1, 3),
+)
+def test_the_final_states_are_those_of_the_layers(
+    lengths: list[int], cell: str, layers: int, bidirectional: bool, connections: str, merge: str, threads: int
+) -> None:
+    options = {"num_layers": layers, "bidirectional": bidirectional, "connections": connections, "merge": merge}
+    network = Network(cell, 13, 13, **options)  # residual connections add the input where its size is that of h
+    texts = texts_of(lengths, 13)
+    found, final = network.encoder(threads=threads).with_final(torch.cat(texts).numpy(), lengths)
+    np.testing.assert_allclose(found, network.expected(texts), atol=CLOSE, rtol=1e-5)
+    with torch.no_grad():
+        _, state = network.body(pack_sequence(texts, enforce_sorted=False))
+    expected = state if isinstance(state, tuple) else (state,)
+    assert len(final) == len(expected)
+    for part, right in zip(final, expected, strict=True):
+        np.testing.assert_allclose(part, right.numpy(), atol=CLOSE, rtol=1e-5)
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     lengths=st.lists(st.integers(1, 12), min_size=1, max_size=120),
