@@ -8,6 +8,7 @@
 
 NB_MODULE(_kernels, m) {
     namespace nb = nanobind;
+    nb::set_leak_warnings(false);  // a process that ends while its threads still compute leaves what they use
     m.def("instruction_sets", elman::instruction_sets, "What this processor can run, the lowest first.");
     m.def("instruction_set", [] { return std::string(elman::kernels().name); }, "The one in use.");
     m.def("use", elman::use, nb::arg("instruction_set"), "Choose one of `instruction_sets()`.");

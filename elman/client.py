@@ -14,8 +14,6 @@ async with elman.client.AsyncClient("http://127.0.0.1:8000") as client:
 
 import base64
 import json
-import re
-from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -58,7 +56,8 @@ class Call(NamedTuple):
         [64, 64, 22]
         """
         name = next(name for name in ("input", "tokens", "records") if name in self.body)
-        if self.single or "temperature" in {**self.body, **self.body.get("options", {})}:
+        asked = {**self.body, **self.body.get("options", {})}
+        if self.single or asked.get("temperature") is not None:
             yield self.body  # what is drawn depends on its place among the others
             return
         some, size = list[Any](), 0
@@ -234,40 +233,14 @@ def _translation(one: dict[str, Any]) -> Any:
 
 
 def _tree(one: dict[str, Any], labels: Sequence[str]) -> Any:
-    """A tree from its brackets, in which each node has its most probable label.
-
-    Of the nodes below the root the service tells that label's probability alone: the others are 0 here.
-    """
     from elman.records.treebank import LabelledTree
-    from elman.records.trees import WRITTEN_AS
     from elman.tasks.tree import TreePrediction
 
-    opens = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
-    tokens, places = one["text"].split(" "), defaultdict[str, list[int]](list)
-    for place, token in enumerate(tokens):
-        places[token].append(place)
-    parents, words, guessed = list[int](), list[int](), list[str]()
-    waiting: list[tuple[str, list[int], list[int]]] = []  # of each open bracket: label, its word, nodes below it
-    for label, word in re.findall(rf"\(({opens}) |([^\s()]+)|\)", one["tree"]):
-        if label:
-            waiting.append((label, [], []))
-        elif word:
-            waiting[-1][1].append(places[WRITTEN_AS.get(word, word.replace("\\/", "/"))].pop(0))
-        else:
-            label, own, below = waiting.pop()
-            for child in below:
-                parents[child] = len(parents)
-            if waiting:
-                waiting[-1][2].append(len(parents))
-            parents.append(-1)
-            words += own or [-1]
-            guessed.append(label)
-    nodes = np.zeros((len(parents), len(labels)), np.float32)
-    nodes[np.arange(len(nodes)), [labels.index(label) for label in guessed]] = one["node_probabilities"]
-    nodes[-1] = [one["probabilities"][label] for label in labels]
-    read = tuple(tokens[: sum(word >= 0 for word in words)])
-    tree = LabelledTree(read, tuple(parents), tuple(words), (None,) * len(parents))
-    return TreePrediction(tree, tuple(labels), nodes)
+    nodes = one["nodes"]
+    parents, words = (tuple(node[what] for node in nodes) for what in ("parent", "word"))
+    tree = LabelledTree(tuple(one["tokens"]), parents, words, (None,) * len(nodes))
+    probabilities = [[node["probabilities"][label] for label in labels] for node in nodes]  # N x C
+    return TreePrediction(tree, tuple(labels), np.array(probabilities, np.float32))
 
 
 def _caption(one: dict[str, Any]) -> Any:

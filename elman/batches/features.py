@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
-from math import isqrt
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -151,16 +150,6 @@ def is_given(name: str) -> bool:
     (True, False)
     """
     return Path(name).suffix in GIVEN
-
-
-def grid_of(places: int) -> tuple[int, int]:
-    """Rows and columns in which places lie over an image: a square, or where they make none, one row.
-
-    >>> grid_of(49), grid_of(5)
-    ((7, 7), (1, 5))
-    """
-    side = isqrt(places)
-    return (side, side) if side * side == places else (1, places)
 
 
 def find_features(name: str, size: int | None = None) -> FeatureSet:

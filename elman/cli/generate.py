@@ -1,7 +1,9 @@
 """`elman generate`: a language model writes."""
 
 import json
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,13 @@ from elman.cli.adapting import ADAPT, ADAPT_FROM, CACHE, adapting_model, sorted_
 from elman.errors import UserError
 
 
+def add_to(app: typer.Typer, line: Sequence[str] | None = None) -> None:
+    """Register `elman generate`; it takes further arguments, to say where they belong."""
+    app.command("generate", context_settings={"allow_extra_args": True})(generate)
+
+
 def generate(
+    context: typer.Context,
     model: Path = typer.Argument(..., help="The folder of a language model."),
     prompt: str = typer.Option("", "--prompt", "-p", help="The text to continue; - reads standard input."),
     encoding: str = typer.Option("utf-8", "--encoding", help="Of a prompt that is read from standard input."),
@@ -43,6 +51,9 @@ def generate(
     from elman.decode import Sampling, fresh_seed
     from elman.tasks import load
 
+    if context.args:
+        text = shlex.quote(" ".join(context.args))
+        raise UserError(f"the text to continue is an option: elman generate {model} --prompt {text}")
     seed = fresh_seed() if seed is None else seed
     sampling = Sampling(temperature, top_k, top_p, repetition_penalty, seed)
     found = _adapted(load(model, "lm"), cache, adapt, read, adapt_from, settings)

@@ -6,6 +6,9 @@ from operator import index
 
 from elman.errors import UserError
 
+MOST_COVERAGE = 100.0
+"""The greatest weight of the coverage penalty: papers have tenths, and of far more the scores are no numbers."""
+
 
 @dataclass(frozen=True)
 class Beam:
@@ -60,7 +63,9 @@ stop_at=None)
                 f"min_length is {self.min_length} and the greatest length {self.length}: "
                 "at least as many ids must be allowed as asked"
             )
-        if not 0 <= self.coverage < math.inf:
-            raise UserError(f"coverage must be 0 (off) or the weight of the penalty, not {self.coverage}")
+        if not 0 <= self.coverage <= MOST_COVERAGE:
+            raise UserError(
+                f"coverage must be 0 (off) or the weight of the penalty, {MOST_COVERAGE:g} at most, not {self.coverage}"
+            )
         if self.block_ngrams < 0:
             raise UserError(f"block_ngrams must be 0 (off) or the length of an n-gram, not {self.block_ngrams}")

@@ -8,7 +8,6 @@ from typing import cast
 import numpy as np
 from pydantic import Field
 
-from elman.batches.features import grid_of
 from elman.draw.panels import Frame, ImageMap, Note, Panel
 from elman.errors import UserError
 from elman.inspect.looking import image_data
@@ -67,6 +66,8 @@ class CaptionView(View[WrittenImage]):
 
 def written_image(model: Captioner, image: str, target: str | None = None) -> WrittenImage:
     """An image with its caption, or with one that is given, and where each token looks."""
+    from elman.nn.images import grid_of
+
     path, unknown = Path(image), list[str]()
     if target is None:
         found = model.predict(path, alignments=True)

@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from elman.batches.features import grid_of
 from elman.draw.panels import Bars, Frame, ImageMap, Note, Panel, Token, Tokens
 from elman.errors import UserError
 from elman.inspect.methods import METHODS, cut_panels
@@ -101,6 +100,8 @@ def looking(model: ImageAnswerer, text: str, options: LookingOptions) -> Looking
 
 def _grid(values: np.ndarray) -> list[list[float]]:
     """Numbers of places as they lie over the image."""
+    from elman.nn.images import grid_of
+
     return values.reshape(grid_of(len(values))).tolist()
 
 

@@ -35,17 +35,26 @@ class ProjectedPlaces(ImageEncoder):
         return relu(self.projection(features))  # B x P x M
 
 
+def grid_of(places: int) -> tuple[int, int]:
+    """Rows and columns in which places lie over an image: a square, or where they make none, one row.
+
+    >>> grid_of(49), grid_of(5)
+    ((7, 7), (1, 5))
+    """
+    side = isqrt(places)
+    return (side, side) if side * side == places else (1, places)
+
+
 def where(places: int) -> Tensor:
-    """Where places stand in an image, across and down, from -1 to 1 (P x 2): in a square, or else in one row.
+    """Where places stand in an image, across and down, from -1 to 1 (P x 2).
 
     >>> where(4).tolist()
     [[-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]]
     """
-    side = isqrt(places)
-    if side * side != places:
-        return torch.stack([torch.linspace(-1, 1, places), torch.zeros(places)], dim=1)
-    line = torch.linspace(-1, 1, side)
-    return torch.stack([line.expand(side, side), line[:, None].expand(side, side)], dim=2).flatten(0, 1)
+    rows, columns = grid_of(places)
+    across = torch.linspace(-1, 1, columns)
+    down = across if rows == columns else torch.zeros(1)  # one row stands in the middle
+    return torch.cartesian_prod(down, across).flip(1)
 
 
 class ConvolutionalEncoder(ImageEncoder):
@@ -63,8 +72,8 @@ class ConvolutionalEncoder(ImageEncoder):
     where: Tensor
 
     def __init__(self, pixels: int, output_size: int, *, dropout: float = 0.0) -> None:
-        side = isqrt(pixels)
-        if side * side != pixels:
+        side, width = grid_of(pixels)
+        if side != width:
             raise ValueError(f"{pixels:,} places are not the pixels of a square image")
         sides = [-(-side // 2 ** (step + 1)) for step in range(STEPS)]  # halved and rounded up
         super().__init__(sides[-1] ** 2, output_size)

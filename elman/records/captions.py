@@ -6,7 +6,7 @@ coco          {"images": [{"id", "file_name"}], "annotations": [{"image_id", "ca
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -43,7 +43,7 @@ class CaptionReader(TwoPartReader[CaptionedImage]):
 
     A folder stands for the captions file in it. `image` and `caption` are columns by name or by number from 1; `images`
     is the folder that the names of images are relative to, else they stand beside the captions file, or in a folder
-    `images` there.
+    `images` there. A caption of which `ready` leaves nothing is no caption.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -65,9 +65,10 @@ class CaptionReader(TwoPartReader[CaptionedImage]):
         caption: Column = None,
         images: str | Path | None = None,
         encoding: str = "utf-8",
+        ready: Callable[[str], str] = str,
     ) -> None:
         super().__init__(format, get_args(Format), (image, caption), encoding)
-        self.images = images
+        self.images, self.ready = images, ready
 
     def files(self, paths: Paths) -> Files[CaptionedImage]:
         """The images of one captions file, of several, or of folders with one each."""
@@ -103,12 +104,14 @@ class CaptionReader(TwoPartReader[CaptionedImage]):
         grouped: dict[Path, CaptionedImage] = {}
         for row in rows:
             known = grouped.get(row.image)
-            own = tuple(caption for caption in row.captions if caption)
+            own = tuple(caption for caption in row.captions if self.ready(caption))
             before, first = ((), row) if known is None else (known.captions, known)
             grouped[row.image] = replace(first, captions=(*before, *own))
         for record in grouped.values():
             if not record.captions:
-                raise RecordError(cast(Place, record.where), f"has no caption for {record.image.name}: write one")
+                raise RecordError(
+                    cast(Place, record.where), f"has no caption for {record.image.name}: write one, in words"
+                )
         return iter(grouped.values())
 
     def _coco(self, places: Iterable[Path]) -> Iterator[CaptionedImage]:

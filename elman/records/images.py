@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from elman.errors import UserError
 from elman.files import reading, shortened
 from elman.records.places import Place, RecordError
@@ -49,7 +51,7 @@ def open_image(source: Source, limit: int = LARGEST, name: str | None = None) ->
                 image.seek(0)
                 image.load()
                 turned = ImageOps.exif_transpose(image)
-            return _on_white(turned)
+            return _on_white(turned, name)
     except (UserError, MemoryError):
         raise
     except Image.DecompressionBombError as error:
@@ -68,7 +70,7 @@ def _check_size(size: tuple[int, int], limit: int, name: str) -> None:
         raise UserError(f"{name} has {width} x {height} pixels: give an image of at least {SMALLEST} x {SMALLEST}")
 
 
-def _on_white(image: "Image") -> "Image":
+def _on_white(image: "Image", name: str) -> "Image":
     from PIL import Image
 
     if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
@@ -76,9 +78,12 @@ def _on_white(image: "Image") -> "Image":
         white = Image.new("RGBA", seen.size, (255, 255, 255, 255))
         return Image.alpha_composite(white, seen).convert("RGB")
     if image.mode.startswith("I;16") or image.mode in ("I", "F"):  # which Pillow would cut off at 255
-        low, high = image.convert("F").getextrema()
-        scale = 255 / max(float(high) - float(low), 1e-9)  # type: ignore[arg-type]
-        image = image.convert("F").point(lambda value: value * scale - float(low) * scale).convert("L")  # type: ignore[arg-type]
+        values = np.asarray(image.convert("F"))
+        if not np.isfinite(values).all():
+            raise UserError(f"{name} has pixels that are not finite: write it anew")
+        low, high = float(values.min()), float(values.max())
+        scale = 255 / max(high - low, 1e-9)
+        image = image.convert("F").point(lambda value: value * scale - low * scale).convert("L")
     return image.convert("RGB")
 
 

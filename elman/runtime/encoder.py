@@ -167,7 +167,8 @@ class Encoder(Threaded):
             read = inputs if self._vectors is None else looked_up(self._vectors, inputs)
             read = np.ascontiguousarray(one_hot(self._inputs, inputs) if self._one_hot else read, np.float32)
             if self._stacked is not None:
-                return self._stacked(read, many, self.threads)
+                found, states = self._stacked(read, many, self.threads)
+                return found, states if final else ()
             return cast(Answers, self._native.read_vectors(read, many, self.threads, final))
         except (ValueError, TypeError) as error:
             raise UserError(str(error)) from None

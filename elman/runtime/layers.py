@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from elman import kernels
-from elman.ragged import Ints
 from elman.runtime.weights import Float, Packable, Shapes, Weights
 
 if TYPE_CHECKING:
@@ -21,8 +20,6 @@ MODES = {
 """What the kernels call a cell and its nonlinearity."""
 GATES = {"LSTM": 4, "GRU": 3}
 """How many matrices a weight has; one where it is not said."""
-GRAIN = 2**18
-"""So many products of two numbers are worth another thread."""
 
 
 @dataclass(frozen=True)
@@ -220,70 +217,3 @@ class Layers:
 
     def _inside(self, name: str) -> str:
         return f"{self.name}.{name}" if self.name else name
-
-
-class Stack:
-    """Layers that give their outputs at all steps and their final states; the weights are packed anew at each call.
-
-    It is for what the encoder's own kernels do not know (`elman.runtime.stacked`).
-
-    >>> layers = Layers("body", "gru", 3, 5, bidirectional=True)
-    >>> arrays = {name: np.zeros(shape, np.float32) for name, shape in layers.shapes().items()}
-    >>> output, (h,) = Stack(layers, Weights(arrays, layers.shapes()))(np.ones((4, 3), np.float32), np.array([2, 1, 1]))
-    >>> output.shape, h.shape
-    ((4, 10), (2, 2, 5))
-    """
-
-    def __init__(self, layers: Layers, weights: Weights) -> None:
-        self.layers = layers
-        self._weights = [
-            [
-                {
-                    kind: np.require(layers.numbers(weights, kind, depth, side == 1), requirements=["C", "W"])
-                    for kind in layers.names(depth, side == 1)
-                }
-                for side in range(layers.directions)
-            ]
-            for depth in range(layers.num_layers)
-        ]
-        self._initial = layers.initial(weights)
-
-    def __call__(self, inputs: Float, batch_sizes: Ints, threads: int | None = None) -> tuple[Float, tuple[Float, ...]]:
-        """Packed vectors (N x I) to the last layer's outputs (N x D*H), and all final states (each L*D x B x H).
-
-        `threads` is how many it uses at most; None for as many as `kernels.threads()` says.
-        """
-        most = threads or kernels.threads()
-        layers, below, finals = self.layers, inputs, []
-        output = inputs
-        for depth in range(layers.num_layers):
-            if depth > 0:
-                below = np.concatenate((below, output), axis=1) if layers.connections == "dense" else output
-            output, final = self._run(depth, np.require(below, np.float32, ["C", "W"]), batch_sizes, most)
-            if layers.bidirectional and layers.merge == "mean":
-                output = output.reshape(len(output), 2, -1).mean(axis=1)
-            if layers.connections == "residual" and output.shape == below.shape:
-                output = output + below
-            finals.append(final)
-        return output, tuple(np.concatenate(parts) for parts in zip(*finals, strict=True))
-
-    def _run(self, depth: int, inputs: Float, batch_sizes: Ints, most: int) -> tuple[Float, tuple[Float, ...]]:
-        layers, rows, D = self.layers, len(inputs), self.layers.directions
-        sizes = layers.state_sizes
-        states = {name: _room(D, int(batch_sizes[0]), size) for name, size in zip("hc", sizes, strict=False)}
-        final = tuple(states.values())
-        for name, part in zip(("h_0", "c_0"), self._initial, strict=False):
-            begin = part[depth * D : (depth + 1) * D, None]  # D x 1 x size
-            states[name] = np.repeat(begin, batch_sizes[0], axis=1)
-        output = _room(rows, D * sizes[0])
-        calls = [{"input": inputs, **weights} for weights in self._weights[depth]]
-        if layers.gates > layers.hidden_size:
-            calls = [{"gates": _room(rows, layers.gates), **call} for call in calls]
-        products = rows * D * layers.hidden_size * (inputs.shape[1] + sizes[0])
-        numbers = (inputs.shape[1], layers.hidden_size, sizes[0], min(most, 1 + products // GRAIN))
-        kernels.native.recurrence(False, layers.mode, *numbers, batch_sizes.tolist(), output, states, calls)
-        return output, final
-
-
-def _room(*shape: int) -> Float:
-    return np.empty(shape, np.float32)

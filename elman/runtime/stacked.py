@@ -8,11 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from elman import kernels
 from elman.errors import UserError
 from elman.ragged import Ints, Ragged
-from elman.runtime.layers import Layers, Stack
+from elman.runtime.layers import Layers
 from elman.runtime.weights import Float, Weights
 
+GRAIN = 2**18
+"""So many products of two numbers are worth another thread."""
 SMALL = 2**18
 """So many products of two numbers NumPy's OpenBLAS does on the calling thread."""
 
@@ -35,6 +38,67 @@ def product(vectors: Float, weight: Float) -> Float:
         for column in range(0, weight.shape[1], width):
             np.matmul(rows, weight[:, column : column + width], out=found[row : row + height, column : column + width])
     return found
+
+
+class Stack:
+    """Layers by the kernels that learn: their outputs at all steps, and their final states.
+
+    >>> layers = Layers("body", "gru", 3, 5, bidirectional=True)
+    >>> arrays = {name: np.zeros(shape, np.float32) for name, shape in layers.shapes().items()}
+    >>> output, (h,) = Stack(layers, Weights(arrays, layers.shapes()))(np.ones((4, 3), np.float32), np.array([2, 1, 1]))
+    >>> output.shape, h.shape
+    ((4, 10), (2, 2, 5))
+    """
+
+    def __init__(self, layers: Layers, weights: Weights) -> None:
+        self.layers = layers
+        self._weights = [
+            [
+                {
+                    kind: np.require(layers.numbers(weights, kind, depth, side == 1), requirements=["C", "W"])
+                    for kind in layers.names(depth, side == 1)
+                }
+                for side in range(layers.directions)
+            ]
+            for depth in range(layers.num_layers)
+        ]
+        self._initial = layers.initial(weights)
+
+    def __call__(self, inputs: Float, batch_sizes: Ints, threads: int | None = None) -> tuple[Float, tuple[Float, ...]]:
+        """Packed vectors (N x I) to the last layer's outputs (N x D*H), and all final states (each L*D x B x H).
+
+        `threads` is how many it uses at most; None for as many as `kernels.threads()` says.
+        """
+        most = threads or kernels.threads()
+        layers, below, finals = self.layers, inputs, []
+        output = inputs
+        for depth in range(layers.num_layers):
+            if depth > 0:
+                below = np.concatenate((below, output), axis=1) if layers.connections == "dense" else output
+            output, final = self._run(depth, np.require(below, np.float32, ["C", "W"]), batch_sizes, most)
+            if layers.bidirectional and layers.merge == "mean":
+                output = output.reshape(len(output), 2, -1).mean(axis=1)
+            if layers.connections == "residual" and output.shape == below.shape:
+                output = output + below
+            finals.append(final)
+        return output, tuple(np.concatenate(parts) for parts in zip(*finals, strict=True))
+
+    def _run(self, depth: int, inputs: Float, batch_sizes: Ints, most: int) -> tuple[Float, tuple[Float, ...]]:
+        layers, rows, D = self.layers, len(inputs), self.layers.directions
+        sizes = layers.state_sizes
+        states = {name: _room(D, int(batch_sizes[0]), size) for name, size in zip("hc", sizes, strict=False)}
+        final = tuple(states.values())
+        for name, part in zip(("h_0", "c_0"), self._initial, strict=False):
+            begin = part[depth * D : (depth + 1) * D, None]  # D x 1 x size
+            states[name] = np.repeat(begin, batch_sizes[0], axis=1)
+        output = _room(rows, D * sizes[0])
+        calls = [{"input": inputs, **weights} for weights in self._weights[depth]]
+        if layers.gates > layers.hidden_size:
+            calls = [{"gates": _room(rows, layers.gates), **call} for call in calls]
+        products = rows * D * layers.hidden_size * (inputs.shape[1] + sizes[0])
+        numbers = (inputs.shape[1], layers.hidden_size, sizes[0], min(most, 1 + products // GRAIN))
+        kernels.native.recurrence(False, layers.mode, *numbers, batch_sizes.tolist(), output, states, calls)
+        return output, final
 
 
 class Head(NamedTuple):
@@ -104,3 +168,7 @@ class StackedEncoder:
                 sums = np.add.reduceat(exps * steps, starts, axis=0)  # B x H
                 return np.asarray(sums / np.add.reduceat(exps, starts, axis=0), np.float32)
         return steps
+
+
+def _room(*shape: int) -> Float:
+    return np.empty(shape, np.float32)

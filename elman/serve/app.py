@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from elman import __version__
+from elman.errors import ElmanError
 from elman.serve.answering import Gone, response_of
 from elman.serve.errors import Refused, first_mistake, refusal_of
 from elman.serve.front import Front
@@ -31,6 +32,7 @@ def create_app(service: Service) -> Front:
     app.add_exception_handler(RequestValidationError, _mistaken)
     app.add_exception_handler(HTTPException, _other)
     app.add_exception_handler(Gone, _told)
+    app.add_exception_handler(ElmanError, _failed)  # a mistake of the caller's: the connection stays
     app.add_exception_handler(Exception, _failed)
     routers = [paths.router for paths in (completions, predictions, explain, libre, about, lab, training, runs)]
     for router in routers:

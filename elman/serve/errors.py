@@ -91,10 +91,11 @@ def first_mistake(errors: list[Any]) -> tuple[str, str | None]:
     ("'input.2': input should be a valid string", 'input.2')
     >>> first_mistake([{"loc": ("body", "records"), "type": "too_short", "ctx": {"min_length": 1}}])
     ("'records' is empty: give at least one", 'records')
+    >>> first_mistake([{"loc": ("body", "stop"), "type": "too_long", "ctx": {"max_length": 64, "actual_length": 65}}])
+    ("'stop' has 65 parts: give at most 64", 'stop')
     """
-    # Of a field that may be of several kinds each kind complains: that nothing is in it says most.
-    empty = (one for one in errors if one.get("type") == "too_short" and one.get("ctx", {}).get("min_length") == 1)
-    error = next(empty, errors[0])
+    # Of a field that may be of several kinds each kind complains: that nothing or too much is in it says most.
+    error = next((one for one in errors if one.get("type") in ("too_short", "too_long")), errors[0])
     where = [part for part in error.get("loc", ()) if part not in ("body", "query", "path")]
     # Of a field that may be of several kinds the kind is named too, which says nothing to those who asked.
     name = ".".join(str(part) for part in where if isinstance(part, int) or part == where[0]) or None
@@ -102,6 +103,10 @@ def first_mistake(errors: list[Any]) -> tuple[str, str | None]:
         return f"the body is no JSON: {error.get('ctx', {}).get('error', 'it cannot be read')}", None
     if error.get("type") == "too_short":
         return f"'{name}' is empty: give at least one", name
+    if error.get("type") == "too_long":
+        count, most = error["ctx"]["actual_length"], error["ctx"]["max_length"]
+        more = f"has {count:,} parts: give at most {most}" if most else "is not offered: leave it out"
+        return f"'{name}' {more}", name
     message = str(error.get("msg", "is wrong"))
     message = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
     return (message if name is None else f"'{name}': {message[:1].lower()}{message[1:]}"), name

@@ -15,13 +15,13 @@ from elman.train.recipe import Section
 FILES = re.compile(r"\b(file|folder)s?\b", re.IGNORECASE)
 ALSO = {"channel_weights"}
 """What means nothing without an option that names a folder."""
-BEGINNINGS = {"feature": "labels:"}
-"""Options that name a file only where they begin so."""
+SOMETIMES = {"feature"}
+"""Options that name a file with some values, and not with others."""
 
 
 def names_file(name: str, field: FieldInfo) -> bool:
     """Whether an option is the name of a file or folder, or goes with one: so its description says."""
-    return name not in BEGINNINGS and (name in ALSO or bool(FILES.search(field.description or "")))
+    return name not in SOMETIMES and (name in ALSO or bool(FILES.search(field.description or "")))
 
 
 MOST_LISTED = 1000
@@ -34,7 +34,9 @@ def check_options(given: Mapping[str, Any], limits: Limits) -> None:
     most |= dict.fromkeys(("min_length", "max_length"), limits.max_tokens)
     for name in most:
         value = given.get(name)
-        check_most(value if isinstance(value, int) else None, most[name], name)
+        if value is not None and type(value) is not int:  # else "64" or 64.0 would be taken for 64 later
+            raise Refused(400, f"'{name}' should be a whole number: give one without quotes or a point", param=name)
+        check_most(value, most[name], name)
 
 
 def refuse_unknown(given: Mapping[str, Any], fields: Mapping[str, FieldInfo], whose: str) -> None:
@@ -50,9 +52,15 @@ def refuse_files(given: Mapping[str, Any], fields: Mapping[str, FieldInfo]) -> N
     for name, value in given.items():
         if name not in fields:
             continue
-        begins = name in BEGINNINGS and str(value).strip().startswith(BEGINNINGS[name])
-        if begins or names_file(name, fields[name]):
+        if names_file(name, fields[name]) or (name in SOMETIMES and _names_labels(value)):
             raise Refused(400, f"the option '{name}' names a file, which is not offered here: leave it out", param=name)
+
+
+def _names_labels(value: Any) -> bool:
+    """Whether a feature is one of labels, which stand in a file."""
+    from elman.inspect.features import label_file  # late, since only the view of features asks
+
+    return label_file(str(value)) is not None
 
 
 def offered(section: type[Section]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """`elman serve` from its arguments to its end: one process, or a parent and its workers."""
 
 import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,6 +35,7 @@ def run(
     bound = listen(host, port)
     service, address = Service(shelf, **options), address_of(bound)
     seconds = RELOAD_SECONDS if reload else None
+    print(f"loading {', '.join(shelf.folders)}", file=sys.stderr, flush=True)
 
     def told() -> None:
         names = ", ".join(f"{served.name} ({served.task})" for served in shelf.served.values())

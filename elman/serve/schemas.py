@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from elman.decode.beam import MOST_COVERAGE
 from elman.serve.drawing import Format
 from elman.train.recipe import Count
 
@@ -100,7 +101,7 @@ class TranslateRequest(InputRequest):
     beam: Count | None = Field(None, ge=1)
     n_best: Count = Field(1, ge=1)
     length_power: Number | None = Field(None, ge=0, le=100)
-    coverage: Number | None = Field(None, ge=0)
+    coverage: Number | None = Field(None, ge=0, le=MOST_COVERAGE)
     min_length: Count = Field(0, ge=0)
     max_length: Count | None = Field(None, ge=1)
     block_ngrams: Count = Field(0, ge=0)

@@ -16,7 +16,7 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from elman.errors import RunError, UserError
 from elman.serve.app import create_app
-from elman.serve.front import crowded, last_words
+from elman.serve.front import LITTLE, crowded, last_words
 from elman.serve.garbage import settle
 from elman.serve.paths.about import prepare
 from elman.serve.reload import watch
@@ -26,7 +26,9 @@ log = logging.getLogger("elman.serve")
 
 BACKLOG = 2048
 MOST_HEADERS = 2**16
+"""Bytes of a request's headers at most."""
 UPGRADE = re.compile(rb"\r\nupgrade:[^\r]*", re.IGNORECASE)
+"""An offer to speak HTTP/2, whose request the server would read without its body."""
 KEEP_ALIVE = 65
 """Seconds that a connection may be silent between two requests: longer than clients keep one."""
 CUT_OFF = 1
@@ -69,7 +71,7 @@ def protocol(service: Service) -> type[Any]:
         _waiting: Any = None
         _too_many = False
         _header = 0
-        """Bytes of headers that are not whole yet."""
+        """Bytes of headers that are not whole yet, and of the rest of a request that was refused before it was read."""
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -84,10 +86,10 @@ def protocol(service: Service) -> type[Any]:
                 return
             if b"h2c" in data and self._idle():
                 head, blank, rest = data.partition(b"\r\n\r\n")
-                data = UPGRADE.sub(b"", head) + blank + rest  # what is offered is not taken, and the body would be lost
+                data = UPGRADE.sub(b"", head) + blank + rest
             super().data_received(data)
             self._header = self._header + len(data) if self._idle() else 0
-            if self._header > MOST_HEADERS and not self.transport.is_closing():
+            if self._header > MOST_HEADERS + LITTLE and not self.transport.is_closing():
                 service.metrics.rejections.labels("size").inc()
                 self._end(431, f"the headers of a request may have {MOST_HEADERS:,} bytes at most: send fewer")
             if not self._idle():

@@ -30,6 +30,7 @@ class Trainer:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._starting = threading.Lock()
         """Held from the look whether a run can be started until it is: requests come in several threads."""
+        self._closed = False
 
     def files(self) -> list[str]:
         """The files to train on, by name."""
@@ -100,6 +101,7 @@ class Trainer:
     def close(self) -> None:
         """Stop all runs that were started here."""
         with self._starting:
+            self._closed = True
             for name in self._processes:
                 if self.is_running(name):
                     self.stop(name)
@@ -110,6 +112,8 @@ class Trainer:
         return self.runs / f".{name}.out"
 
     def _run(self, name: str, arguments: Sequence[str]) -> None:
+        if self._closed:
+            raise Refused(503, "the service is ending: start the run when it is there again")
         if sum(map(self.is_running, self._processes)) >= self.most:
             raise Refused(429, f"{self.most} run is under way: stop it first", headers={"Retry-After": "60"})
         self.runs.mkdir(parents=True, exist_ok=True)

@@ -340,18 +340,14 @@ def pairs_of(given: Any, question: Any = None) -> list[tuple[Image, str]]:
 def unseen(where: Place, problem: str, error: UserError) -> UserError:
     """What is wrong with a record whose image cannot be used; one named on the command line stands in no line.
 
-    An image of a file is called as it is there, without the file's folder.
-
     >>> str(unseen(Place(Path("a.tsv"), 7), "has no caption", UserError("no such file: a.png")))
     'a.tsv:7 has no caption: no such file: a.png'
-    >>> str(unseen(Place(Path("data/a.tsv"), 7), "has no caption", UserError("no such file: data/b/a.png")))
-    'data/a.tsv:7 has no caption: no such file: b/a.png'
     >>> str(unseen(Place(Path("images"), 1), "has no caption", UserError("no such file: a.png")))
     'no such file: a.png'
     """
     if where.path in COMMAND_LINE:
         return error
-    return RecordError(where, f"{problem}: {str(error).replace(f'{Path(where.path).parent}/', '')}")
+    return RecordError(where, f"{problem}: {error}")
 
 
 # The task

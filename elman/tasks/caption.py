@@ -8,7 +8,7 @@ model.predict(["one.jpg", "two.jpg"], beam=8, forbid=["man"])
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -469,7 +469,7 @@ def _sources(images: Any) -> list[Path | bytes]:
     return found
 
 
-def ready(punctuation: bool) -> Any:
+def ready(punctuation: bool) -> Callable[[str], str]:
     """What is done to a caption before it is cut into words."""
     return str if punctuation else without_punctuation
 
@@ -549,6 +549,7 @@ class CaptionTask(Task[CaptionedImage, Captioner]):
             caption=column(data.caption),
             images=data.images,
             encoding=data.encoding,
+            ready=ready(data.punctuation),
         )
 
     def key(self, record: CaptionedImage) -> tuple[str, tuple[str, ...]]:

@@ -18,6 +18,7 @@ from elman.decode import (
     fresh_seed,
     generate,
 )
+from elman.decode.beam import MOST_COVERAGE
 from elman.decode.control import holds, remaining
 from elman.errors import UserError, nearest
 from elman.text.sides import Target
@@ -36,7 +37,9 @@ class SearchSettings(Section):
 
     beam: Count = Field(5, ge=1, description="hypotheses side by side; 1 is greedy")
     length_power: float = Field(1.0, ge=0, le=100, description="a score is divided by the length to this power")
-    coverage: float = Field(0.0, ge=0, description="weight of the penalty for source places not looked at")
+    coverage: float = Field(
+        0.0, ge=0, le=MOST_COVERAGE, description="weight of the penalty for source places not looked at"
+    )
     stop_at: Count | None = Field(
         None, ge=1, description="finished hypotheses to stop at; as many as beam if not given"
     )
@@ -63,7 +66,9 @@ replace_unknown=False, allow_unknown=False, stop_at=None)
     length_power: float | None = Field(
         None, ge=0, le=100, description="A score is divided by the length to this power."
     )
-    coverage: float | None = Field(None, ge=0, description="Weight of the penalty for places not attended to.")
+    coverage: float | None = Field(
+        None, ge=0, le=MOST_COVERAGE, description="Weight of the penalty for places not attended to."
+    )
     min_length: Count = Field(0, ge=0, description="Tokens at least.")
     max_length: Count | None = Field(None, ge=1, description="Tokens at most.")
     block_ngrams: Count = Field(0, ge=0, description="No so many tokens stand twice.")

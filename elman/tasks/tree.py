@@ -179,8 +179,19 @@ class TreePrediction:
         found = dict(zip(self.tree.words, self._best(), strict=True))
         return [(token, found[place]) for place, token in enumerate(self.tree.tokens)]
 
+    def described(self) -> list[dict[str, Any]]:
+        """Of each node, the number of its parent, of its word (-1 for none), and the probability of every class."""
+        probabilities = [_likeliest_first(dict(zip(self.labels, row, strict=True))) for row in self.nodes.tolist()]
+        each = zip(self.tree.parents, self.tree.words, probabilities, strict=True)
+        return [dict(zip(("parent", "word", "probabilities"), node, strict=True)) for node in each]
+
     def _best(self) -> list[str]:
         return [self.labels[best] for best in self.nodes.argmax(axis=1).tolist()]
+
+
+def _likeliest_first(probabilities: dict[str, float]) -> dict[str, float]:
+    ordered = sorted(probabilities.items(), key=lambda pair: -pair[1])
+    return {label: round(probability, 6) for label, probability in ordered}
 
 
 class TreeModel(Model[TreeConfig, Vocabulary, Any, "CompiledTrees | CompiledPhrases"]):
@@ -286,13 +297,8 @@ class TreeModel(Model[TreeConfig, Vocabulary, Any, "CompiledTrees | CompiledPhra
 
     def written(self, record: LabelledTree, answer: TreePrediction, options: PredictOptions) -> Iterator[str]:
         if options.as_json:
-            ordered = sorted(answer.probabilities.items(), key=lambda pair: -pair[1])
-            sure = [round(float(row.max()), 6) for row in answer.nodes]
-            shown: dict[str, Any] = {
-                "label": answer.label,
-                "probabilities": {label: round(p, 6) for label, p in ordered},
-            }
-            shown |= {"tree": answer.bracketed, "node_probabilities": sure}
+            shown = {"label": answer.label, "probabilities": _likeliest_first(answer.probabilities)}
+            shown |= {"tree": answer.bracketed, "tokens": answer.tree.tokens, "nodes": answer.described()}
             yield options.to_json(record.where, record.fields, {"text": record.text, **shown})
         elif self.labels_words:
             yield " ".join(f"{word}/{label}" for word, label in answer.words)

@@ -18,6 +18,8 @@ from elman.text.vectors import WordVectors
 Format = Literal["word2vec", "word2vec-binary", "glove"]
 Row = tuple[str, str, NDArray[np.float32]]
 """Where it stands, a word, and its vector."""
+UNREADABLE = "\ufffd"
+"""What stands for bytes that are no UTF-8: words that differ in these alone cannot be told apart."""
 BLOCK, ROWS = 1 << 20, 1 << 12  # bytes read, and vectors put together, at a time
 LONGEST_WORD = 1 << 12  # bytes; where no blank comes for so long there are no vectors
 
@@ -52,7 +54,7 @@ def read_vectors(
         with reading(path, missing=f"no word vectors at {path}: name a file of them, or a model's folder"):
             for where, found, vector in _binary(path, is_wanted) if is_binary(path) else _text(path, is_wanted):
                 word = found.lower() if lowercase else found
-                if word in places and not lowercase:
+                if word in places and not lowercase and UNREADABLE not in word:
                     raise UserError(f"{where} has the word {word!r} for the second time: remove one of them")
                 if word not in places:
                     places[word] = len(places)
@@ -73,7 +75,7 @@ def is_binary(path: Path) -> bool:
     Text that is not in UTF-8 is text all the same: its numbers can be read.
     """
     with path.open("rb") as file:
-        heading = _heading(file.readline(100))
+        heading = _heading(path, file.readline(100))
         if heading is None:
             return False
         start = file.read(max(4096, 32 * min(heading[1], 1 << 12)))  # a line of text at least
@@ -95,7 +97,7 @@ def _text(path: Path, wanted: _Wanted) -> Iterator[Row]:
     with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
         for number, raw in enumerate(file, 1):
             line = raw.rstrip(" \r\n")
-            if number == 1 and (heading := _heading(line.encode())) is not None:
+            if number == 1 and (heading := _heading(path, line.encode())) is not None:
                 count, size = heading
                 continue
             if not line:
@@ -113,10 +115,15 @@ def _text(path: Path, wanted: _Wanted) -> Iterator[Row]:
         raise UserError(f"{path} ends behind {taken:,} of {count:,} vectors: copy it again")
 
 
-def _heading(line: bytes) -> tuple[int, int] | None:
+def _heading(path: Path, line: bytes) -> tuple[int, int] | None:
+    """How many words and how many dimensions; None where the first line does not say it."""
     parts = line.split()
-    plain = len(parts) == 2 and all(part.isdigit() and len(part) < 19 for part in parts)
-    return (int(parts[0]), int(parts[1])) if plain else None
+    if len(parts) != 2 or not all(part.removeprefix(b"-").isdigit() and len(part) < 19 for part in parts):
+        return None
+    count, size = map(int, parts)
+    if count < 0 or size < 0:
+        raise UserError(f"{path} says that it has {count:,} vectors of {size:,} dimensions: copy it again")
+    return count, size
 
 
 def _numbers(line: str) -> int:
@@ -150,7 +157,7 @@ def _parse(path: Path, number: int, line: str, size: int) -> tuple[str, NDArray[
 
 def _binary(path: Path, wanted: _Wanted) -> Iterator[Row]:
     with path.open("rb") as file:
-        heading = _heading(file.readline(100))
+        heading = _heading(path, file.readline(100))
         assert heading is not None
         count, size = heading
         if not size:
@@ -168,6 +175,8 @@ def _binary(path: Path, wanted: _Wanted) -> Iterator[Row]:
             if not np.isfinite(vector).all():
                 raise UserError(f"{path} has numbers that are not finite in the vector of {word!r}: copy it again")
             yield str(path), word, vector
+        if not stream.ends():
+            raise UserError(f"{path} goes on behind the {count:,} vectors that its first line says: copy it again")
 
 
 class _Bytes:
@@ -197,6 +206,14 @@ class _Bytes:
         found = self._left[self._at : self._at + count]
         self._at += count
         return found
+
+    def ends(self) -> bool:
+        """Whether nothing but blanks is left."""
+        while not self._left[self._at :].strip():
+            self._at = len(self._left)
+            if not self._more():
+                return True
+        return False
 
 
 def write_vectors(path: Path | str, vectors: WordVectors, format: Format = "word2vec") -> None:

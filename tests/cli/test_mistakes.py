@@ -339,6 +339,12 @@ def test_wrong_requests_to_write(models: Path, options: list[str], words: list[s
         assert word in error
 
 
+def test_a_prompt_that_is_no_option(models: Path) -> None:
+    plain = str(models / "plain")
+    sentence = refused("generate", plain, "to be", "or", "-n", "3")
+    assert sentence.endswith(f"the text to continue is an option: elman generate {plain} --prompt 'to be or'")
+
+
 def test_wrong_labels(models: Path) -> None:
     assert "did you mean 'north'?" in refused("generate", str(models / "labels"), "--label", "noth")
     assert "north, south" in refused("generate", str(models / "labels"))

@@ -260,6 +260,7 @@ def test_no_rows() -> None:
         ({"min_length": 5, "length": 4}, "min_length is 5 and the greatest length 4"),
         ({"min_length": -1}, "min_length"),
         ({"coverage": math.nan}, "coverage"),
+        ({"coverage": 1e308}, r"coverage must be 0 \(off\) or the weight of the penalty, 100 at most, not 1e\+308"),
         ({"block_ngrams": -2}, "block_ngrams"),
     ],
 )

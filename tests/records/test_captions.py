@@ -7,6 +7,7 @@ import pytest
 
 from elman.errors import UserError
 from elman.records.captions import CaptionReader
+from elman.tasks.caption import without_punctuation
 
 ROWS = [("a.jpg", "A dog ."), ("b.jpg", 'A "red" bus .'), ("a.jpg", "Some dog .")]
 RIGHT = [("a.jpg", ("A dog .", "Some dog .")), ("b.jpg", ('A "red" bus .',))]
@@ -67,7 +68,7 @@ def test_other_columns_are_kept(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("x.tsv", "image\tcaption\na.jpg\tA.\nb.jpg\t\n", "x.tsv:3 has no caption for b.jpg: write one"),
+        ("x.tsv", "image\tcaption\na.jpg\tA.\nb.jpg\t\n", "x.tsv:3 has no caption for b.jpg: write one, in words"),
         ("x.json", '{"images": [{"id": 1, "file_name": "a.jpg"}], "annotations": []}', "has no caption for a.jpg"),
         ("x.json", '{"images": [{"id": 1}], "annotations": []}', "is no file of COCO captions"),
         ("x.json", '{"annotations": [', "is no file of COCO captions"),
@@ -91,6 +92,15 @@ def test_what_is_wrong_is_said_in_a_sentence(folder: Path, name: str, text: str,
     with pytest.raises(UserError, match=message) as error:
         read(folder / name)
     assert "Error" not in str(error.value)  # no word of Python's
+
+
+def test_a_caption_of_which_nothing_is_left_is_none(folder: Path) -> None:
+    (folder / "x.tsv").write_text("image\tcaption\na.jpg\t...\na.jpg\tA dog .\n")
+    assert read(folder / "x.tsv", ready=without_punctuation) == [("a.jpg", ("A dog .",))]
+    (folder / "x.tsv").write_text("image\tcaption\na.jpg\tA dog .\nb.jpg\t! ?\n")
+    assert read(folder / "x.tsv")[1] == ("b.jpg", ("! ?",))
+    with pytest.raises(UserError, match=r"x\.tsv:3 has no caption for b\.jpg: write one, in words$"):
+        read(folder / "x.tsv", ready=without_punctuation)
 
 
 def test_a_folder_needs_one_captions_file(folder: Path) -> None:

@@ -87,6 +87,16 @@ def test_what_is_no_image_is_one_sentence(content: bytes, sentence: str) -> None
         open_image(content, name="a.png")
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_pixels_that_are_no_numbers_are_refused_by_name(value: float) -> None:
+    deep = np.linspace(-1, 3, 64, dtype=np.float32).reshape(8, 8)
+    grey = np.asarray(open_image(written(Image.fromarray(deep), "TIFF")))
+    assert grey[0, 0, 0] == 0 and grey[-1, -1, 0] == 255
+    deep[2, 3] = value
+    with pytest.raises(UserError, match=r"^a\.tiff has pixels that are not finite: write it anew$"):
+        open_image(written(Image.fromarray(deep), "TIFF"), name="a.tiff")
+
+
 def test_what_is_no_file_is_one_sentence(tmp_path: Path) -> None:
     for path, sentence in ((tmp_path / "no.png", "no such file"), (tmp_path, "is no file")):
         with pytest.raises(UserError, match=sentence):

@@ -17,6 +17,7 @@ from elman.errors import UserError
 from elman.nn.features import CharacterEncoder
 from elman.nn.pooling import POOLINGS
 from elman.nn.recurrent import Recurrent
+from elman.nn.towers import Towers
 from elman.runtime import CompiledCharacters, Encoder, Layers, encoder, encoder_refusal, quantise
 from elman.runtime.quantise import dequantise
 from elman.runtime.weights import arrays_of
@@ -120,6 +121,29 @@ def test_the_final_states_are_those_of_the_layers(
     assert len(final) == len(expected)
     for part, right in zip(final, expected, strict=True):
         np.testing.assert_allclose(part, right.numpy(), atol=CLOSE, rtol=1e-5)
+
+
+@pytest.mark.parametrize("reads", ["embedding", "one_hot"])
+@pytest.mark.parametrize("direction", ["forward", "backward", "both"])
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_the_final_states_of_towers_that_read_ids(reads: str, direction: str, cell: str) -> None:
+    torch.manual_seed(0)
+    lengths, ids = [4, 1, 6], torch.randint(0, 9, (11,))
+    towers = [Recurrent(cell, 9, 5, num_layers=2) for _ in range(2 if direction == "both" else 1)]
+    network = nn.ModuleDict({"embedding": nn.Embedding(9, 9), "body": Towers(towers, direction)})  # type: ignore[arg-type]
+    if reads == "one_hot":
+        with torch.no_grad():
+            network["embedding"].weight.copy_(torch.eye(9))
+    layers = Layers.of(network["body"], "body")
+    read = {"embedding": "embedding"} if reads == "embedding" else {"one_hot": True}
+    compiled = Encoder(layers, arrays_of(network), **read)
+    found, final = compiled.with_final(ids.numpy(), lengths)
+    texts = pack_sequence(list(network["embedding"](ids).split(lengths)), enforce_sorted=False)
+    with torch.no_grad():
+        _, state = network["body"](texts)
+    for part, right in zip(final, state if isinstance(state, tuple) else (state,), strict=True):
+        np.testing.assert_allclose(part, right.detach().numpy(), atol=CLOSE, rtol=1e-5)
+    np.testing.assert_array_equal(found, compiled(ids.numpy(), lengths))
 
 
 @settings(max_examples=25, deadline=None)

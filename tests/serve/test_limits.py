@@ -31,6 +31,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"prompt": "x" * 30_000}, "30,000 characters"),
     ({"prompt": "the", "temperature": -1}, "temperature"),
     ({"prompt": "the", "stop": ""}, "stop"),
+    ({"prompt": "the", "stop": ["x"] * 65}, "'stop' has 65 parts: give at most 64"),
+    ({"prompt": "the", "logit_bias": {"5": 1}}, "'logit_bias' is not offered: leave it out"),
     ({"prompt": "the", "logprobs": 99}, "logprobs"),
     ({"prompt": "the", "best_of": 3}, "best_of"),
     ({"prompt": "the", "label": "north"}, "knows no labels"),
@@ -54,6 +56,7 @@ def test_other_wrong_requests_are_told(service: Running) -> None:
     assert "is empty" in refused(service.post("/v1/classify", input=" "), 400)
     assert "at most 256" in refused(service.post("/v1/classify", input=["x"] * 300), 400)
     assert "at most 32" in refused(service.post("/v1/translate", input="gdced", beam=1000), 400)
+    assert "coverage" in refused(service.post("/v1/translate", input="gdced", coverage=1e308), 400)
     for view, options in (("ranks", {"against": "/etc/passwd"}), ("features", {"feature": "labels:/etc/passwd"})):
         asked = {"model": "lm", "view": view, "input": "the", "options": options}
         assert "names a file" in refused(service.post("/v1/explain", **asked), 400)
@@ -67,6 +70,9 @@ def test_other_wrong_requests_are_told(service: Running) -> None:
         assert "has no option" in refused(service.post("/v1/explain", **asked), 400)
     asked = {"model": "translate", "view": "tree", "input": "gdced", "options": {"beam": 64}}
     assert "at most 32" in refused(service.post("/v1/explain", **asked), 400)
+    for beam in ("64", 64.0, [64]):
+        asked = {"model": "translate", "records": ["gdced"], "options": {"beam": beam}}
+        assert "whole number" in refused(service.post("/v1/predict", **asked), 400)
     nonsense = {"model": "classify", "records": ["x"], "options": {"nonsense": 1}}
     assert "has no option 'nonsense'" in refused(service.post("/v1/predict", **nonsense), 400)
     assert "no such path" in refused(service.http.get("/v2/models"), 404)

@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from base64 import b64encode
 from pathlib import Path
 
@@ -49,6 +50,16 @@ def test_the_key_guards_every_path_but_health(locked: Running) -> None:
     assert "Basic" in got.headers["www-authenticate"]
     password = b64encode(b"anyone:open-sesame").decode()
     assert locked.http.get("/v1/models", headers={"Authorization": f"Basic {password}"}, timeout=60).is_success
+
+
+def test_the_body_of_a_request_without_the_key_counts_as_no_headers_of_the_next(locked: Running) -> None:
+    with socket.create_connection(("127.0.0.1", locked.port), timeout=30) as connection:
+        connection.sendall(b"POST /v1/classify HTTP/1.1\r\nHost: x\r\nContent-Length: 65500\r\n\r\n")
+        assert connection.recv(10_000).startswith(b"HTTP/1.1 401 ")
+        connection.sendall(b"x" * 65500 + b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: ")
+        time.sleep(0.2)  # so that the headers come in two pieces
+        connection.sendall(b"a" * 200 + b"\r\n\r\n")
+        assert connection.recv(10_000).startswith(b"HTTP/1.1 200 ")
 
 
 def test_a_key_file_that_others_can_read_is_warned_of(locked: Running) -> None:

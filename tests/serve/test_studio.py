@@ -56,6 +56,19 @@ def test_nothing_keeps_anyone_from_using_it(studio: Any, scheme: str, width: int
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_on_a_phone_the_menu_takes_two_lines_at_most(studio: Any) -> None:
+    page = studio("#/lab", viewport={"width": 390, "height": 800}).page
+    expect(page.locator("nav a")).to_have_count(len(VIEWS))
+    assert len({link.bounding_box()["y"] for link in page.locator("nav a").all()}) <= 2
+
+
+@pytest.mark.parametrize("width", [390, 1300])
+def test_all_fields_of_an_experiment_are_seen(studio: Any, width: int) -> None:
+    page = studio("#/lab?experiment=gradients", viewport={"width": width, "height": 700}).page
+    page.get_by_label("updates").wait_for()
+    assert page.locator("#lab .controls").evaluate("(one) => one.scrollHeight <= one.clientHeight")
+
+
 def test_a_text_is_written_and_another_word_taken(studio: Any) -> None:
     one = studio("#/write?length=20")
     page = one.page

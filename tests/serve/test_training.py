@@ -1,5 +1,6 @@
 """Runs that are started from the page: each once, none left behind; and runs that cannot be read."""
 
+import signal
 import subprocess
 import sys
 import threading
@@ -25,7 +26,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     real = subprocess.Popen
 
     def sleeping(command: list[str], **options: Any) -> Any:
-        found.append(real([sys.executable, "-c", "import time; time.sleep(60)"], **options))
+        found.append(real([sys.executable, "-c", "import time; time.sleep(3600)"], **options))
         return found[-1]
 
     monkeypatch.setattr("elman.serve.training.subprocess.Popen", sleeping)
@@ -51,7 +52,9 @@ def test_of_many_who_start_one_run_one_does(tmp_path: Path, started: list[Any]) 
         thread.join()
     trainer.close()
     assert sorted(told) == [200] + [409] * 7 and len(started) == 1
-    assert started[0].poll() is not None
+    assert started[0].returncode == -signal.SIGTERM
+    with pytest.raises(Refused, match="ending"):
+        trainer.start("late", "lm", None, [], [])
 
 
 def test_a_run_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> None:
@@ -62,7 +65,7 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> N
         (tmp_path / name / "log.jsonl").mkdir()
     service = Service(Shelf({}, Limits(), Metrics()), runs=tmp_path)
     service.ready = True
-    client = TestClient(create_app(service), raise_server_exceptions=False)
+    client = TestClient(create_app(service))  # which raises what would end a connection
     runs = {run["id"]: run for run in client.get("/v1/runs").json()["runs"]}
     assert set(runs) == {"fine", "broken", "odd"} and runs["fine"]["task"] == "lm"
     for name in ("broken", "odd"):

@@ -57,6 +57,19 @@ def test_captions_are_words_without_punctuation(folder: Path) -> None:
     assert model.vocabulary.write(model.vocabulary.say("This is RED .")) == "this is red"
 
 
+def test_a_caption_of_punctuation_alone_is_none(folder: Path, captions: Path, tmp_path: Path) -> None:
+    dots, image = tmp_path / "dots.tsv", captions.parent / "0.png"
+    dots.write_text(f"image\tcaption\n{image}\t...\n")
+    for command in (("evaluate", str(folder), str(dots)), ("train", "caption", "--train", str(dots), "-o", "x")):
+        code, _, said = invoke(*command)
+        assert code == 2 and "dots.tsv:2 has no caption for 0.png: write one, in words" in said
+    one, two = tmp_path / "one.tsv", tmp_path / "two.tsv"
+    one.write_text(f"image\tcaption\n{image}\tA red square .\n")
+    two.write_text(f"{one.read_text()}{image}\t! ?\n")
+    first, second = (elman.evaluate(folder, path)[str(path)] for path in (one, two))
+    assert first == second
+
+
 def test_compiled_captions_are_those_of_pytorch(folder: Path, captions: Path) -> None:
     paths = [captions.parent / "0.png", captions.parent / "1.png"]
     compiled, torch = (elman.load(folder, "caption", backend=name) for name in ("compiled", "torch"))

@@ -12,11 +12,11 @@ from elman.nn.recurrent import CELLS
 from elman.tasks import TASKS
 from elman.tasks.memory import built, machine_bytes
 from elman.tasks.recipes import load_recipe
-from elman.tasks.search import Search
+from elman.tasks.search import Search, SearchSettings
 from elman.text import TokenizerSettings, fit_tokenizer
 from elman.text.kinds import KINDS
 from elman.text.settings import Kind
-from elman.train.recipe import Section
+from elman.train.recipe import Section, parse
 from tests.cli.invoke import invoke
 from tests.tasks.runs import SMALL, prose, run
 from tests.train.toy import quiet
@@ -115,6 +115,12 @@ def test_one_text_for_a_vocabulary_is_one() -> None:
 def test_one_required_word_is_asked_for_as_a_list() -> None:
     with pytest.raises(UserError, match=r"'require' = 'dog': should be a list, such as \['dog'\]"):
         Search.of({"require": "dog"})
+
+
+@pytest.mark.parametrize("kind", [Search, SearchSettings])
+def test_a_weight_of_coverage_that_outweighs_everything_is_refused(kind: Any) -> None:
+    with pytest.raises(UserError, match=r"'coverage' = 1e\+308: should be less than or equal to 100"):
+        parse(kind, {"coverage": 1e308})
 
 
 # A corpus, and files beside it

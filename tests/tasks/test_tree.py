@@ -71,8 +71,8 @@ def test_texts_trees_and_tables_get_the_same_answer(folder: Path, model: TreeMod
     code, out, error = invoke("predict", str(folder / "model"), str(folder / "new.csv"), "--json")
     found = json.loads(out)
     assert (code, found["label"], found["id"], found["text"]) == (0, "4", "7", "the great film")
-    assert found["tree"].startswith("(4 ") and len(found["node_probabilities"]) == 5
-    assert found["node_probabilities"][-1] == found["probabilities"]["4"]
+    assert found["tree"].startswith("(4 ") and len(found["nodes"]) == 5
+    assert found["nodes"][-1] == {"parent": -1, "word": -1, "probabilities": found["probabilities"]}
     guide = (Path(__file__).parents[2] / "docs" / "trees.md").read_text()
     assert all(f"`{key}`" in guide for key in found.keys() - {"id", "line"})
 

@@ -49,12 +49,18 @@ def test_of_several_spellings_the_first_counts(tmp_path: Path) -> None:
         ("a\n", r"vectors\.txt:1 is not a word with some numbers"),
         ("2 2\na 1 2 3\nb 1 2 3\n", r"vectors\.txt:2 has 3 numbers behind its word, and the first line says 2"),
         ("1 2\na 1\n", r"vectors\.txt:2 has 1 numbers behind its word, and the first line says 2"),
+        ("-1 2\na 1 2\n", r"vectors\.txt says that it has -1 vectors of 2 dimensions"),
         ("", "none of the words"),
     ],
 )
 def test_what_is_wrong_is_named_by_its_line(tmp_path: Path, text: str, sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         read_vectors(write(tmp_path, text))
+
+
+def test_words_that_cannot_be_read_are_no_double_ones(tmp_path: Path) -> None:
+    (tmp_path / "latin.txt").write_bytes(b"the 1 2\n\xff 3 4\n\xfe 5 6\n")
+    assert read_vectors(tmp_path / "latin.txt").words == ["the", "\ufffd"]
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
@@ -73,6 +79,25 @@ def test_a_text_file_that_ends_too_soon_is_told(tmp_path: Path) -> None:
     (tmp_path / "cut.txt").write_text("3 2\nthe 0.5 1\ncat 1 2\n")
     with pytest.raises(UserError, match="ends behind 2 of 3 vectors: copy it again"):
         read_vectors(tmp_path / "cut.txt")
+
+
+@pytest.mark.parametrize(
+    ("heading", "behind", "sentence"),
+    [
+        (b"1 2\n", b"cat ", r"vectors\.bin goes on behind the 1 vectors that its first line says: copy it again"),
+        (b"-1 2\n", b"", r"vectors\.bin says that it has -1 vectors of 2 dimensions: copy it again"),
+        (b"1 -2\n", b"", r"vectors\.bin says that it has 1 vectors of -2 dimensions: copy it again"),
+    ],
+)
+def test_a_binary_file_has_the_vectors_that_it_says(
+    tmp_path: Path, heading: bytes, behind: bytes, sentence: str
+) -> None:
+    path, row = tmp_path / "vectors.bin", b"the " + np.array([0.5, 1], "<f4").tobytes()
+    path.write_bytes(b"1 2\n" + row + b"\n")
+    assert read_vectors(path).matrix.tolist() == [[0.5, 1]]  # as word2vec ends a vector
+    path.write_bytes(heading + row + b"\n" + behind)
+    with pytest.raises(UserError, match=sentence):
+        read_vectors(path)
 
 
 def test_text_in_another_encoding_is_not_taken_for_binary(tmp_path: Path) -> None:

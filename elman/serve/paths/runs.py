@@ -25,7 +25,7 @@ RECENT = 120
 """Seconds without a word after which a run that is not done counts as stopped, where its process is not to be seen."""
 MOST_RECORDS = 20_000
 NOTHING = {"task": None, "state": "failed", "step": 0, "records": 0, "updated": None, "dev": None}
-"""What there is to say of a run that has no log."""
+"""What there is to say of a run that has no log, or that cannot be read."""
 
 
 def find_runs(folder: Path) -> dict[str, Path]:
@@ -98,10 +98,11 @@ async def runs(request: Request) -> Response:
         failures = {} if training is None else training.failures()
         found = [_seen(name, run) for name, run in find_runs(folder).items()]
         for run in found:
+            said = failures.pop(run["id"], None)
             if training is not None and training.is_running(run["id"]):
                 run["state"] = "running"  # until its process has ended, also where it has let go of the folder
-            said = failures.pop(run["id"], None)
-            if said is not None and run["state"] == "stopped":  # and did not go on elsewhere
+                run.pop("said", None)  # what can be read of it is not all there yet
+            elif said is not None and run["state"] in ("stopped", "failed"):  # and did not go on elsewhere
                 run |= {"state": "failed", "said": said}
         return found + [{"id": name, **NOTHING, "said": said} for name, said in failures.items()]
 
