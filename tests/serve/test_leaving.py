@@ -54,7 +54,8 @@ def test_a_long_text_does_not_make_a_short_one_wait(models: Path) -> None:
     with Running(str(models / "lm"), "--max-tokens", "2000000000") as running:
         endless = LONG | {"max_tokens": 2_000_000_000}
         with running.http.stream("POST", "/v1/completions", json=endless, timeout=60) as response:
-            next(events(response))
+            pieces = events(response)
+            next(pieces)
             assert running.post("/v1/completions", model="lm", prompt="the ", max_tokens=5).status_code == 200
             assert running.metric("elman_streams") == 1  # the long one is still being written
 

@@ -155,7 +155,8 @@ def test_a_model_that_cannot_be_loaded_ends_the_service(models: Path, tmp_path: 
         assert running.process.wait(120) == 2
         for reader in running.readers:
             reader.join(5)
-        assert len(running.said) == 1 and "is damaged" in running.said[0]
+        loading, told = running.said
+        assert loading == "loading broken" and "is damaged" in told
 
 
 def test_without_the_extra_one_sentence_says_what_to_install(models: Path) -> None:
