@@ -153,10 +153,12 @@ class Encoder(Threaded):
     def _read_from(self, inputs: NDArray[Any], lengths: Any, final: bool) -> Answers:
         """The answers and, where `final`, the states; of one tower that reads backward, from the end."""
         many = whole_numbers(lengths, "the lengths")
+        if self._backward or self._stacked is not None:  # else the kernels do
+            _check_lengths(many, np.shape(inputs)[:1])
         if not self._backward:
             return self._read(inputs, many, final)
         order = turned(many)
-        found, states = self._read(np.asarray(inputs)[order] if len(inputs) == len(order) else inputs, many, final)
+        found, states = self._read(np.asarray(inputs)[order], many, final)
         return found if self._pooled else found[order], states
 
     def _read(self, inputs: NDArray[Any], many: NDArray[Any], final: bool) -> Answers:
@@ -238,6 +240,14 @@ def turned(lengths: NDArray[Any]) -> NDArray[np.int64]:
     """
     ends = np.cumsum(lengths)
     return np.repeat(2 * ends - lengths - 1, lengths) - np.arange(ends[-1] if len(ends) else 0)
+
+
+def _check_lengths(lengths: NDArray[Any], rows: tuple[int, ...]) -> None:
+    """Refuse texts without steps, and more or fewer steps than there are rows."""
+    if lengths.ndim != 1 or not lengths.size or lengths.min() < 1:
+        raise UserError("every text should have at least one step, and there should be at least one text")
+    if (steps := sum(lengths.tolist())) != sum(rows):
+        raise UserError(f"the texts have {steps:,} steps: give a row for each, not {sum(rows):,}")
 
 
 def _shapes(

@@ -135,10 +135,7 @@ class StackedEncoder:
 
         And the states after their last steps, each part L*D x B x H.
         """
-        rows, size = int(lengths.sum()), self.layers.input_size
-        if not len(lengths) or lengths.min() < 1:
-            raise UserError("every text should have at least one step, and there should be at least one text")
-        if vectors.shape != (rows, size):
+        if vectors.shape != (rows := int(lengths.sum()), size := self.layers.input_size):
             raise UserError(f"the vectors should be {rows} x {size}")
         texts = Ragged(vectors, lengths)
         output, sorted_final = self._stack(texts.packed(), texts.packing.batch_sizes, threads)

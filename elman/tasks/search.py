@@ -29,6 +29,7 @@ Phrase = tuple[int, ...]
 
 SEARCHED = ("beam", "length_power", "coverage", "min_length", "block_ngrams", "prefix", "require", "forbid", "stop_at")
 """What means nothing where a text is drawn."""
+LONGEST = 100_000  # tokens of a text at most: a search for more would hardly end
 SAMPLED = 1024  # texts that are drawn side by side, at most
 
 
@@ -44,7 +45,7 @@ class SearchSettings(Section):
         None, ge=1, description="finished hypotheses to stop at; as many as beam if not given"
     )
     length_factor: float = Field(3.0, gt=0, description="tokens at most, as a multiple of the source's ...")
-    length_extra: Count = Field(10, ge=1, description="... and so many more")
+    length_extra: Count = Field(10, ge=1, le=LONGEST, description="... and so many more")
 
 
 class Search(Section):
@@ -62,17 +63,17 @@ replace_unknown=False, allow_unknown=False, stop_at=None)
     """
 
     beam: Count | None = Field(None, ge=1, description="Hypotheses side by side; 1 is greedy.")
-    n_best: Count = Field(1, ge=1, description="So many translations of each text.")
+    n_best: Count = Field(1, ge=1, description="So many answers to each record.")
     length_power: float | None = Field(
         None, ge=0, le=100, description="A score is divided by the length to this power."
     )
     coverage: float | None = Field(
         None, ge=0, le=MOST_COVERAGE, description="Weight of the penalty for places not attended to."
     )
-    min_length: Count = Field(0, ge=0, description="Tokens at least.")
-    max_length: Count | None = Field(None, ge=1, description="Tokens at most.")
+    min_length: Count = Field(0, ge=0, le=LONGEST, description="Tokens at least.")
+    max_length: Count | None = Field(None, ge=1, le=LONGEST, description="Tokens at most.")
     block_ngrams: Count = Field(0, ge=0, description="No so many tokens stand twice.")
-    prefix: str = Field("", description="Every translation begins so.")
+    prefix: str = Field("", description="Every answer begins so.")
     require: tuple[str, ...] = Field((), description="A word that must appear; may be repeated.")
     forbid: tuple[str, ...] = Field((), description="A word that must not appear; may be repeated.")
     temperature: float | None = Field(None, ge=0, description="Sample in place of searching; 0 takes the likeliest.")
@@ -187,8 +188,7 @@ def limits(settings: SearchSettings, search: Search, lengths: Sequence[int], con
     """
     if search.max_length is not None:
         return [search.max_length] * len(lengths)
-    most = float(2**31)  # no text is so long, and a factor can be so large that its product is infinite
-    usual = (int(np.ceil(min(settings.length_factor * length, most))) + settings.length_extra for length in lengths)
+    usual = (int(np.ceil(min(settings.length_factor * length, LONGEST))) + settings.length_extra for length in lengths)
     rooms = (room + needed(control) for room, control in zip(usual, controls, strict=True))
     return [max(room, search.min_length) for room in rooms]
 

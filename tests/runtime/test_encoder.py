@@ -123,6 +123,17 @@ def test_the_final_states_are_those_of_the_layers(
         np.testing.assert_allclose(part, right.numpy(), atol=CLOSE, rtol=1e-5)
 
 
+@pytest.mark.parametrize("lengths", [[3, -1], [2**40], [2**62, 2**62], [[2]], [], 2, [1], "ab"])
+@pytest.mark.parametrize("inputs", [np.zeros((2, 5), np.float32), np.zeros(2, np.float32)])
+def test_wrong_lengths_are_refused_in_a_sentence(lengths: object, inputs: object) -> None:
+    networks: list[nn.Module] = [Towers([Recurrent("lstm", 5, 5)], "backward"), Recurrent("lstm", 5, 5, proj_size=2)]
+    for body in (*networks, Recurrent("lstm", 5, 5)):
+        network = nn.ModuleDict({"body": body})
+        compiled = Encoder(Layers.of(body, "body"), arrays_of(network))  # type: ignore[arg-type]
+        with pytest.raises(UserError, match=r"length|step|vectors|texts"):
+            compiled.with_final(inputs, lengths)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("reads", ["embedding", "one_hot"])
 @pytest.mark.parametrize("direction", ["forward", "backward", "both"])
 @pytest.mark.parametrize("cell", ["lstm", "gru"])

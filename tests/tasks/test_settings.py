@@ -263,6 +263,9 @@ def test_numbers_of_a_search_that_would_overflow_are_refused() -> None:
     for name in ("beam", "n_best", "min_length", "max_length", "block_ngrams", "top_k"):
         with pytest.raises(ValueError, match=name):
             Search(**{name: 10**25})
+    for name in ("min_length", "max_length"):  # a search for so many tokens would hardly end
+        with pytest.raises(ValueError, match="100000"):
+            Search(**{name: 10**6})
 
 
 @pytest.mark.parametrize("setting", ["train.average=none", "text.normalise=none"])
