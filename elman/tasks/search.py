@@ -45,7 +45,7 @@ class SearchSettings(Section):
         None, ge=1, description="finished hypotheses to stop at; as many as beam if not given"
     )
     length_factor: float = Field(3.0, gt=0, description="tokens at most, as a multiple of the source's ...")
-    length_extra: Count = Field(10, ge=1, le=LONGEST, description="... and so many more")
+    length_extra: int = Field(10, ge=1, le=LONGEST, description="... and so many more")
 
 
 class Search(Section):
@@ -70,8 +70,8 @@ replace_unknown=False, allow_unknown=False, stop_at=None)
     coverage: float | None = Field(
         None, ge=0, le=MOST_COVERAGE, description="Weight of the penalty for places not attended to."
     )
-    min_length: Count = Field(0, ge=0, le=LONGEST, description="Tokens at least.")
-    max_length: Count | None = Field(None, ge=1, le=LONGEST, description="Tokens at most.")
+    min_length: int = Field(0, ge=0, le=LONGEST, description="Tokens at least.")
+    max_length: int | None = Field(None, ge=1, le=LONGEST, description="Tokens at most.")
     block_ngrams: Count = Field(0, ge=0, description="No so many tokens stand twice.")
     prefix: str = Field("", description="Every answer begins so.")
     require: tuple[str, ...] = Field((), description="A word that must appear; may be repeated.")
