@@ -102,7 +102,12 @@ def prediction(name: str, task: str, given: Any, question: str | None, options: 
 def explanation(
     name: str, task: str, given: Any, question: str | None, view: str | None, options: Mapping[str, Any]
 ) -> Call:
-    """The request for what a view computes of texts or images."""
+    """The request for what a view computes of texts or images; of a question about one, as a pair (image, question)."""
+    if task == "answer" and question is None:
+        if isinstance(given, ONE_IMAGE):
+            raise UserError("there is an image and no question: call explain(image, question=...), or with pairs")
+        if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str):
+            given = [given]
     body = {"model": name, "view": view, "options": dict(options)}
     images = _images(task, given, question)
     return Call("/v1/explain", body | ({"input": given} if images is None else {"records": images[1]}))
@@ -362,7 +367,7 @@ class RemoteModel:
     def predict(self, given: Any = None, question: str | None = None, **options: Any) -> Any:
         """The prediction for a text or an image, or a list for several, as the local model's `predict` gives them.
 
-        The service sends no ids of tokens, and of a tree's inner nodes the most probable class alone.
+        The service sends no ids of tokens.
         """
         call = prediction(self.name, self.task, given, question, options)
         found = [one for body in call.bodies() for one in self.client.ask(call.path, body)["results"]]

@@ -90,6 +90,11 @@ class FeatureSet:
         Work is kept every 256 images, so that one that is stopped goes on where it was; `say` is told how far it is.
         """
         if self.given is not None:
+            different = list(dict.fromkeys(images))
+            if unseen := [image for image in different if self._found(image) is None]:
+                first = unseen[0].name if len(unseen) == 1 else f"the first is {unseen[0].name}"
+                count = f"{len(unseen):,} image{'s' * (len(unseen) > 1)}, of {len(different):,}"
+                raise UserError(f"{self.name} has no features of {count} ({first}): add them, or leave such images out")
             return StoredFeatures([self._of_given(image) for image in images])
         folder = cache_folder() / "features" / f"{self.name}-{self.size}-{VERSION}"
         keys = [content_hash(read_image(image)) for image in images]
@@ -132,15 +137,19 @@ class FeatureSet:
         assert self.given is not None
         if isinstance(image, bytes):
             raise UserError(f"{self.name} has features by the names of images: give an image by its path")
-        names = ("/".join(image.parts[start:]) for start in range(len(image.parts)))  # as much of its path as is said
-        found = next((self.given[name] for name in (str(image), *names) if name in self.given), None)
-        if found is None:
+        if (found := self._found(image)) is None:
             raise UserError(f"{self.name} has no features of {image.name}: {nearest(image.name, self.given)}")
         with np.errstate(over="ignore"):
             finite = np.isfinite(found.astype(np.float32)).all()  # as they will be computed with
         if not finite:
             raise UserError(f"{self.name} has numbers of {image.name} that are not finite: make them anew")
         return found
+
+    def _found(self, image: Path) -> np.ndarray | None:
+        """What is given for an image, by as much of its path as is said."""
+        assert self.given is not None
+        names = (str(image), *("/".join(image.parts[start:]) for start in range(len(image.parts))))
+        return next((self.given[name] for name in names if name in self.given), None)
 
 
 def is_given(name: str) -> bool:

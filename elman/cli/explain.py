@@ -59,7 +59,7 @@ def _meant(line: Sequence[str]) -> list[Any]:
 
 def explain(
     model: Path = typer.Argument(..., help="A model's folder; with --help, the options of its views are shown too."),
-    texts: list[str] = typer.Argument(None, help="Texts, or files of them; - is standard input."),
+    texts: list[str] = typer.Argument(None, help="Texts, or files, read as by predict; - is standard input."),
     view: str | None = typer.Option(None, "--view", "-v", help="What to look at; a name that is wrong shows them all."),
     out: Path | None = typer.Option(None, "--out", "-o", help="A page (.html), the data (.json), a .png or .svg."),
     data: Path | None = typer.Option(None, "--data", help="A file of records, read as those that it learned from."),
@@ -79,7 +79,7 @@ def explain(
     loaded = load(model)
     found = find_view(loaded, "faithfulness" if faithfulness else view)
     asked = asked_of(given, found.Options.model_fields, lambda name: _elsewhere(name, found))
-    several = _texts(loaded, found, texts or [], data, encoding)
+    several = _texts(loaded, found, texts or [], data, encoding, asked.get("image"))
     if not found.joint and len(several) > COLUMNS and out is not None and out.suffix.lower() != ".json":
         raise UserError(
             f"{len(several)} texts cannot be drawn side by side: give at most {COLUMNS}, or write --out NAME.json"
@@ -107,38 +107,45 @@ def _elsewhere(name: str, view: Any) -> str:
     )
 
 
-def _texts(model: Any, view: Any, named: Sequence[str], data: Path | None, encoding: str) -> list[Any]:
-    """The texts to explain: those on the command line, of files and of standard input, and of records."""
+def _texts(
+    model: Any, view: Any, named: Sequence[str], data: Path | None, encoding: str, image: str | None
+) -> list[Any]:
+    """What is to be explained: texts, and the records of files and of standard input, as `elman predict` reads them.
+
+    `image` is that of questions which name none.
+    """
     from elman.records.lines import BadLines
+    from elman.records.tagged import DocumentMark
     from elman.tasks import TASKS
     from elman.tasks.predict import PredictOptions, inputs
 
+    names = [*named, *([str(data)] if data is not None else [])]
     if view.takes_files:
-        return [*named, *([str(data)] if data is not None else [])]
-    if not named and data is None:
-        named = ["-"]
+        return names
+    whole = TASKS[model.task].command == "generate"
+    if data is not None and whole:
+        raise UserError("a language model reads running text, not records: give the file in place of a text")
+    if data is not None and not data.exists():
+        raise UserError(f"no such file: {data}")
     found: list[Any] = []
-    for source in inputs(named, encoding, images=TASKS[model.task].reads_images):
-        lines = list(source.lines(BadLines()))
-        whole = TASKS[model.task].command == "generate"
-        found += ["\n".join(lines)] if whole else [line for line in lines if line.strip()]
-    if data is not None:
-        if TASKS[model.task].command == "generate":
-            raise UserError("a language model reads running text, not records: give the file in place of a text")
-        if not data.exists():
-            raise UserError(f"no such file: {data}")
-        for source in inputs([str(data)], encoding):
-            records = model.read(source.lines(BadLines()), PredictOptions(where=source.where))
-            found += [text_of(record, view.takes_tokens) for record in records]
+    for source in inputs(names or ["-"], encoding, images=TASKS[model.task].reads_images):
+        lines = source.lines(BadLines())
+        if whole:
+            found.append("\n".join(lines))
+            continue
+        options = PredictOptions(where=source.where, asked={} if image is None else {"image": image})
+        found += [_for_view(view, one) for one in model.read(lines, options) if not isinstance(one, DocumentMark)]
     if len(found) > MOST:
         raise UserError(f"{len(found):,} texts are more than can be explained at a time: give at most {MOST:,}")
     return found
 
 
-def text_of(record: Any, takes_tokens: bool) -> Any:
-    """The text of a record of whatever task, or the tokens of one that came so."""
-    record = record[0] if isinstance(record, tuple) else record
-    for name in ("text", "source"):
+def _for_view(view: Any, read: Any) -> Any:
+    """What a view is given of a record that a model has read: all of it, or its text, its tokens, its image's path."""
+    record = read[0] if isinstance(read, tuple) else getattr(read, "record", read)
+    if view.record is not None:
+        return record
+    for name in ("text", "source", "image"):
         if getattr(record, name, None):
             return str(getattr(record, name))
-    return record.tokens if takes_tokens else " ".join(record.tokens)
+    return record.tokens if view.takes_tokens else " ".join(record.tokens)

@@ -47,7 +47,8 @@ class CaptionView(View[WrittenImage]):
     Options = CaptionOptions
 
     def refusal(self, model: AnyModel) -> str | None:
-        return None if cast(Captioner, model).settings.attends else "it has no attention"
+        attends = cast(Captioner, model).settings.attends
+        return None if attends else "it has no attention, so it cannot say where it looks"
 
     def compute(self, model: AnyModel, texts: Sequence[str], options: CaptionOptions) -> list[WrittenImage]:
         captioner = cast(Captioner, model)
@@ -94,7 +95,7 @@ class GalleryOptions(Section):
 
 @dataclass(frozen=True)
 class Picture:
-    """An image with its caption, those that are right, and CIDEr-D: how near it comes to them."""
+    """An image with its caption, those that are right, and CIDEr-D (times 100): how near it comes to them."""
 
     image: str
     caption: str
@@ -135,7 +136,7 @@ class GalleryView(View[Gallery]):
 
 
 def _panel(title: str, picture: Picture) -> Panel:
-    note = f"CIDEr-D {picture.cider:.2f}. People wrote: {' / '.join(picture.references)}"
+    note = f"CIDEr-D {picture.cider:.1f}. People wrote: {' / '.join(picture.references)}"
     return ImageMap(f"{title}: {picture.caption}", image_data(Path(picture.image)), [Frame("", [])], note=note)
 
 
@@ -160,6 +161,6 @@ def judged(model: Captioner, records: Sequence[CaptionedImage]) -> list[Picture]
     words = [[counted(model, caption).split() for caption in record.captions] for record in records]
     scores = cider_d([caption.text.split() for caption in written], words)
     return [
-        Picture(str(record.image), caption.text, list(record.captions), float(np.round(score, 4)))
+        Picture(str(record.image), caption.text, list(record.captions), float(np.round(100 * score, 2)))
         for record, caption, score in zip(records, written, scores, strict=True)
     ]

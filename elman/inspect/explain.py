@@ -79,12 +79,11 @@ def _fitting(model: AnyModel) -> Iterator[View[Any]]:
 
 
 def find_view(model: AnyModel, name: str | None) -> View[Any]:
-    """A view of a model by its name, or its first; one that it does not have is told with those that it has."""
+    """A view of a model by its name, or its first of texts; one that it does not have is told with those it has."""
     if name is None:
-        first = next(_fitting(model), None)
-        if first is None:
+        if not VIEWS.get(model.task):
             raise UserError(f"there is no view of a model for the task '{model.task}' yet")
-        return first
+        name = next((view.name for view in _fitting(model) if not view.takes_files), next(iter(VIEWS[model.task])))
     if not isinstance(name, str):
         raise UserError(f"a view is called by its name, not by a {type(name).__name__}: {', '.join(views_of(model))}")
     tasks = [task for task, views in VIEWS.items() if name in views]
@@ -104,7 +103,8 @@ def find_view(model: AnyModel, name: str | None) -> View[Any]:
 def explain(model: AnyModel, texts: str | Sequence[Any], view: str | None = None, **options: Any) -> Explanation:
     """Look at a model at work on a text, or on several side by side; `options` are the view's own.
 
-    Some views of taggers take ready tokens in the place of a text: ["Ask", "Ada"].
+    Some views of taggers take ready tokens in the place of a text: ["Ask", "Ada"]; those of trees and of questions
+    about images take records of such.
     """
     if not isinstance(model, Model):
         raise UserError(f"a {type(model).__name__} is no model of Elman's: load one with elman.load(folder)")
@@ -115,8 +115,15 @@ def explain(model: AnyModel, texts: str | Sequence[Any], view: str | None = None
     if not texts and not found.takes_files:
         raise UserError("there is nothing to explain: give at least one text")
     texts = [tuple(text) if found.takes_tokens and isinstance(text, list | tuple) else text for text in texts]
-    check_texts([" ".join(map(str, text)) if isinstance(text, tuple) else text for text in texts])
+    told = [_told(text, found.record) for text in texts]
+    check_texts(told)
     asked: Mapping[str, Any] = {name: value for name, value in options.items() if value is not None}
     settled = parse(found.Options, asked, where=f"the view '{found.name}'")
-    told = [" ".join(text) if isinstance(text, tuple) else text for text in texts]
     return Explanation(found, model.about(), told, found.compute(model, texts, settled))
+
+
+def _told(text: Any, record: type[Any] | None) -> Any:
+    """What a text is called: tokens and records by their text."""
+    if isinstance(text, tuple):
+        return " ".join(map(str, text))
+    return text.text if record is not None and isinstance(text, record) else text

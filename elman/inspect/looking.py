@@ -16,6 +16,7 @@ from elman.inspect.methods import METHODS, cut_panels
 from elman.inspect.subject import AnswerSubject, Cut, cuts_of
 from elman.inspect.view import AnyModel, View
 from elman.records.images import open_image
+from elman.records.questions import ImageQuestion
 from elman.tasks.answer import ImageAnswerer
 from elman.train.recipe import Section
 
@@ -66,10 +67,13 @@ def image_data(path: Path) -> str:
     return "data:image/png;base64," + base64.b64encode(drawn.getvalue()).decode()
 
 
-def looking(model: ImageAnswerer, text: str, options: LookingOptions) -> Looking:
-    """What a model saw of an image and read of a question."""
+def looking(model: ImageAnswerer, text: str | ImageQuestion, options: LookingOptions) -> Looking:
+    """What a model saw of an image and read of a question; one that was read has its image."""
     import torch
 
+    if isinstance(text, ImageQuestion):
+        options = options.model_copy(update={"image": str(text.image)})
+        text = text.text
     if options.image is None:
         raise UserError("a question is about an image: name it with --image FILE")
     features = model.features()
@@ -155,8 +159,9 @@ class LookingView(View[Looking]):
     name = "image"
     about = "where in the image the network looks, and which words decide"
     Options = LookingOptions
+    record = ImageQuestion
 
-    def compute(self, model: AnyModel, texts: Sequence[str], options: LookingOptions) -> list[Looking]:
+    def compute(self, model: AnyModel, texts: Sequence[str | ImageQuestion], options: LookingOptions) -> list[Looking]:
         return [looking(model, text, options) for text in texts]  # type: ignore[arg-type]
 
     def panels(self, data: Looking) -> list[Panel]:

@@ -55,9 +55,14 @@ class LabelledPhrases:
     nodes: list[PhraseNode]
 
 
-def labelled_tree(model: TreeModel, text: str) -> LabelledPhrases:
-    """What a model says to a text, or to a bracketed tree, node by node."""
-    tree = model.prepared([model._reader().question(Place("the texts", 1), text.strip(), {})])[0]
+def labelled_tree(model: TreeModel, text: str | LabelledTree, number: int = 1) -> LabelledPhrases:
+    """What a model says to a text, to a bracketed tree, or to a tree as it was read, node by node.
+
+    `number` is that of a text among others, for messages.
+    """
+    if isinstance(text, str):
+        text = model._reader().question(Place("the texts", number), text.strip(), {})
+    (tree,) = model.prepared([text])
     if len(tree.parents) > LARGEST:
         raise UserError(
             f"the tree has {len(tree.parents):,} nodes, each of which is taken away once: give a text or a tree of at "
@@ -137,10 +142,11 @@ class PhrasesView(View[LabelledPhrases]):
 
     name = "tree"
     about = "the label of every phrase, where it turns, and the phrases that decide"
+    record = LabelledTree
 
-    def compute(self, model: AnyModel, texts: Sequence[str], options: object) -> list[LabelledPhrases]:
+    def compute(self, model: AnyModel, texts: Sequence[str | LabelledTree], options: object) -> list[LabelledPhrases]:
         assert isinstance(model, TreeModel)
-        return [labelled_tree(model, text) for text in texts]
+        return [labelled_tree(model, text, number) for number, text in enumerate(texts, 1)]
 
     def panels(self, data: LabelledPhrases) -> list[Panel]:
         poles = [*data.nodes[-1].probabilities]

@@ -27,6 +27,8 @@ class View(Generic[D]):
     """What can be asked of it, by key: an option of the command line for each."""
     takes_tokens: ClassVar[bool] = False
     """Whether a text may be given as its tokens, as a tagger's are."""
+    record: ClassVar[type[Any] | None] = None
+    """What may be given in the place of a text: a record of its task, such as a tree, which has a `text`."""
     takes_files: ClassVar[bool] = False
     """Whether the names of files are what it is given, of which there may be none, and not the texts in them."""
     joint: ClassVar[bool] = False

@@ -7,16 +7,18 @@ coco          {"images": [{"id", "file_name"}], "annotations": [{"image_id", "ca
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from elman.errors import UserError
 from elman.records import tables
-from elman.records.columns import Parts, Roles
+from elman.records.columns import Parts, Roles, Rows, named_column
 from elman.records.images import image_path
-from elman.records.lines import FAIL, BadLines, first_lines, read_lines
+from elman.records.lines import FAIL, BadLines, first_lines, made, read_lines
 from elman.records.paths import Paths, named
 from elman.records.places import Place, RecordError
 from elman.records.reader import Files, TwoPartReader, is_table, one_format
@@ -99,6 +101,44 @@ class CaptionReader(TwoPartReader[CaptionedImage]):
     def question(self, where: Place, text: str, fields: dict[str, Any]) -> CaptionedImage:
         return CaptionedImage(image_path(text, where, self.images), (), where, fields)
 
+    def lines(
+        self,
+        lines: Iterable[str],
+        where: Path,
+        bad: BadLines = FAIL,
+        *,
+        format: str | None = None,
+        column: Column = None,
+        live: bool = False,
+    ) -> Iterator[CaptionedImage]:
+        """Images to write captions for: those that a table or a file of COCO's kind names, else paths, one a line.
+
+        Names are of images in `images`; paths are from where the user is. `format` is csv, tsv, jsonl, json, coco or
+        txt. An image with captions comes once where its rows stand together.
+        """
+        written = format or table_format(where)
+        reader = self
+        if written in (None, "txt"):
+            reader = copy(self)
+            reader.images = None
+        elif written in ("json", "coco"):
+            rest = iter(lines)
+            head = list(islice(rest, 1))
+            lines = chain(head, rest)
+            if written == "coco" or _is_coco("".join(head).strip()):
+                named = _pairs(where, _whole_file(where, lines), "images", "id", "file_name")
+                numbered = ((Place(where, number), name) for number, (_, name) in enumerate(named, 1))
+                return made((partial(self.question, place, name, {}) for place, name in numbered), bad)
+        return super(CaptionReader, reader).lines(lines, where, bad, format=format, column=column, live=live)
+
+    def _first_parts(self, where: Path | str, rows: Rows, column: Column, bad: BadLines) -> Iterator[Parts]:
+        last = None
+        for part in super()._first_parts(where, rows, column, bad):
+            captioned = self.told[1] in part.fields or named_column(list(part.fields), CAPTIONS) is not None
+            if not captioned or part.first != last:
+                yield part
+            last = part.first
+
     def _whole(self, rows: Iterable[CaptionedImage]) -> Iterator[CaptionedImage]:
         """Each image once, with the captions of all its rows; refused where one has none."""
         grouped: dict[Path, CaptionedImage] = {}
@@ -116,10 +156,7 @@ class CaptionReader(TwoPartReader[CaptionedImage]):
 
     def _coco(self, places: Iterable[Path]) -> Iterator[CaptionedImage]:
         for path in places:
-            try:
-                whole = json.loads("\n".join(read_lines(path, self.encoding)))
-            except (ValueError, RecursionError) as error:
-                raise UserError(f"{path} is no file of COCO captions: it is no JSON ({error})") from None
+            whole = _whole_file(path, read_lines(path, self.encoding))
             names: dict[int | str, str] = {}
             captions: dict[int | str, list[str]] = {}
             for number, (image, name) in enumerate(_pairs(path, whole, "images", "id", "file_name"), 1):
@@ -145,6 +182,18 @@ class CaptionReader(TwoPartReader[CaptionedImage]):
         if found == "json" and any('"annotations"' in line for line in read_lines(paths[0], self.encoding)):
             return "coco"
         return found
+
+
+def _is_coco(line: str) -> bool:
+    """Whether a .json file that begins with a line is one of COCO's, and has neither an array nor an object a line."""
+    return line.startswith("{") and ('"images"' in line or not line.endswith("}"))
+
+
+def _whole_file(path: Path, lines: Iterable[str]) -> Any:
+    try:
+        return json.loads("\n".join(lines))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path} is no file of COCO captions: it is no JSON ({error})") from None
 
 
 def _pairs(path: Path, whole: Any, table: str, number: str, text: str) -> Iterator[tuple[int | str, str]]:

@@ -1,18 +1,18 @@
 """Questions about images, or statements: an image, a text and an answer, from tables and JSON lines."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from elman.errors import UserError, nearest
-from elman.records.columns import Columns, Parts, Roles, named_column
+from elman.records.columns import Columns, Parts, Roles, Two, named_column
 from elman.records.images import image_path
 from elman.records.paths import Paths, expand
 from elman.records.places import Place, RecordError
 from elman.records.reader import Files, TwoPartReader, one_format
-from elman.records.tables import Column, Format, empty_text, is_missing, table_format, text_of
+from elman.records.tables import Column, Format, Row, empty_text, is_missing, table_format, text_of
 
 IMAGES = ("image", "img", "photo", "picture", "file", "filename", "file_name", "path", "image_path")
 TYPES = ("type", "question_type", "kind")
@@ -32,6 +32,26 @@ class ImageQuestion:
     fields: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
+@dataclass(frozen=True)
+class QuestionRoles(Roles):
+    """A question and its answer, in columns beside that of the images (`image`, else one of a usual name)."""
+
+    first: str = "question"
+    second: str = "answer"
+    usual: tuple[tuple[str, ...], tuple[str, ...]] = (QUESTIONS, ANSWERS)
+    options: str = "-s data.question=NAME -s data.answer=NAME"
+    image: str | None = None
+
+    def fill(self, row: Row, names: list[str], told: Two, sample: Sequence[Row]) -> Two:
+        """Both columns, neither of which is guessed to be that of the images."""
+        image = self.image or named_column(names, IMAGES)
+        first, second = (
+            found if given is not None or found != image else None
+            for given, found in zip(told, super().fill(row, names, told, sample), strict=True)
+        )
+        return first, second
+
+
 class QuestionReader(TwoPartReader[ImageQuestion]):
     """Reads questions about images: of tables with a header, of JSON lines, of data in memory.
 
@@ -45,7 +65,6 @@ class QuestionReader(TwoPartReader[ImageQuestion]):
     """
 
     kind = ImageQuestion
-    roles = Roles("question", "answer", (QUESTIONS, ANSWERS), "-s data.question=NAME -s data.answer=NAME")
     quotes = False
 
     def __init__(
@@ -58,7 +77,7 @@ class QuestionReader(TwoPartReader[ImageQuestion]):
         encoding: str = "utf-8",
     ) -> None:
         super().__init__(None, (), (question, answer), encoding)
-        self.image, self.folder = image, folder
+        self.roles, self.image, self.folder = QuestionRoles(image=image), image, folder
 
     def files(self, paths: Paths) -> Files[ImageQuestion]:
         places = expand(paths)

@@ -30,7 +30,7 @@ from elman.records.places import Place, RecordError
 from elman.records.reader import Files, TwoPartReader, is_table, one_format
 from elman.records.tables import Column, empty_text, table_format, text_of
 from elman.records.tagged import CONLLU, FEATURE, Block, blocks, conllu_tag
-from elman.records.trees import Tree, escaped, iterate_trees, parse_tree
+from elman.records.trees import PIECE, Tree, escaped, iterate_trees, parse_tree
 
 Format = Literal["trees", "csv", "tsv", "jsonl", "json", "conllu"]
 UNLABELLED = "_"
@@ -226,8 +226,12 @@ def parse_shape(text: str, where: Place | str = "the tree") -> Tree:
     ['a', 'film']
     """
     if BARE.match(text.strip()) and len(BARE.findall(text)) == text.count("("):
-        text = re.sub(r"[^\s()]+", rf"({UNLABELLED} \g<0>)", text)
-        text = BARE.sub(f"({UNLABELLED} ", text)
+        pieces, opened = list[str](), 0
+        for piece in PIECE.findall(text):
+            opened += (piece == "(") - (piece == ")")
+            word = opened > 0 and piece not in "()"  # behind the tree there is none
+            pieces.append(f"({UNLABELLED} {piece})" if word else f"({UNLABELLED}" if piece == "(" else piece)
+        text = " ".join(pieces)
     return parse_tree(text, where)
 
 

@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import numpy as np
-from pydantic import Field
+from pydantic import AfterValidator, Field, field_validator
 
 from elman.baselines.images import ImageRegression
 from elman.baselines.lexicon import CharacterNgrams, MostFrequentClass
-from elman.batches.features import FeatureSet, find_features
+from elman.batches.features import FeatureSet, find_features, is_given
 from elman.errors import UserError
 from elman.metrics import classification
 from elman.metrics.metric import Metric
@@ -25,6 +25,7 @@ from elman.records.classes import check_classes, check_known
 from elman.records.images import Source as Image
 from elman.records.places import Place, RecordError, source_of
 from elman.records.questions import ImageQuestion, QuestionReader
+from elman.records.tables import table_format
 from elman.tasks.classify import Prediction, TextSettings, chances
 from elman.tasks.folder import Config
 from elman.tasks.model import Model, check_texts
@@ -65,10 +66,18 @@ Run = Training[ImageQuestion, "ImageAnswerer"]
 # The recipe
 
 
+def full_name(name: str) -> str:
+    """A name of a file or folder that holds wherever the model is used from."""
+    return str(Path(name).absolute())
+
+
+Folder = Annotated[str, AfterValidator(full_name)]
+
+
 class DataSettings(DataSection):
     """Where the questions come from: a corpus of the catalogue, or tables of the user's own."""
 
-    images: str | None = Field(None, description="the folder of the images; that of the table if not given")
+    images: Folder | None = Field(None, description="the folder of the images; that of the table if not given")
     image: Name | None = Field(None, description="the column of the images' names; found by its own")
     question: Name | None = Field(None, description="the column of the questions or statements; found by its name")
     answer: Name | None = Field(None, description="the column of the answers; found by its name")
@@ -80,7 +89,21 @@ class QuestionText(TextSettings):
     kind: Kind = "words"
 
 
-class ModelSettings(FeaturesSection, VectorsSection, EmbeddingSection, TwoWaySection):
+class SeenSection(FeaturesSection):
+    """What a network sees of an image; a file of features is known by its full name."""
+
+    @field_validator("features")
+    @classmethod
+    def _full_name(cls, name: str) -> str:
+        return full_name(name) if is_given(name) else name
+
+    @property
+    def seen(self) -> str:
+        """What is seen of images, in a word."""
+        return Path(self.features).name
+
+
+class ModelSettings(SeenSection, VectorsSection, EmbeddingSection, TwoWaySection):
     """The network: recurrent layers over the question, joined with the places of the image."""
 
     cell: Cell = "gru"
@@ -134,6 +157,7 @@ class PredictSettings(Section):
     """What may be asked of a prediction."""
 
     image: str | None = Field(None, description="the image of a question that is given as a text")
+    images: str | None = Field(None, description="the folder of the images that a table names")
     features: str | None = Field(None, description="a file of features, for a model that was trained on such")
 
 
@@ -227,7 +251,8 @@ class ImageAnswerer(Model[AnswerConfig, TokenEncoder, "QuestionNetwork", None]):
         asked = parse(PredictSettings, options.asked, where="the options")
         features = self.features(asked.features)
         path, opened = Path(), None
-        for record in read_texts(Answer().reader(self._data()), lines, options):
+        data = self._data() if asked.images is None else self._data().model_copy(update={"images": asked.images})
+        for record in read_texts(Answer().reader(data), lines, options):
             if record.image == Path() and asked.image is not None:
                 record = replace(record, image=Path(asked.image))
             if record.image == Path():
@@ -271,7 +296,7 @@ class ImageAnswerer(Model[AnswerConfig, TokenEncoder, "QuestionNetwork", None]):
 
     def about(self) -> str:
         model = self.config.model
-        return f"{len(self.config.labels)} answers, {model.words()}, {model.features}, {model.join}"
+        return f"{len(self.config.labels)} answers, {model.words()}, {model.seen}, {model.join}"
 
     def why_not_compiled(self) -> str:
         return "images are seen by PyTorch"
@@ -347,7 +372,9 @@ def unseen(where: Place, problem: str, error: UserError) -> UserError:
     """
     if where.path in COMMAND_LINE:
         return error
-    return RecordError(where, f"{problem}: {error}")
+    gone = isinstance(error.__cause__, FileNotFoundError) and table_format(Path(where.path)) is not None
+    advice = "; say where images are with --images FOLDER" if gone else ""
+    return RecordError(where, f"{problem}: {error}{advice}")
 
 
 # The task
@@ -535,7 +562,7 @@ class Answer(Task[ImageQuestion, ImageAnswerer]):
         return (
             f"It answers questions about images with one of {report['answers']} answers: {model.layers} x "
             f"{'bidirectional ' * model.bidirectional}{model.cell} of {model.hidden} over {recipe.text.kind}, "
-            f"{model.features} of the image, joined by {model.join}"
+            f"{model.seen} of the image, joined by {model.join}"
         )
 
     def details(self, scores: Mapping[str, Any]) -> str:

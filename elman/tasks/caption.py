@@ -13,7 +13,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack, cast
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -32,13 +32,12 @@ from elman.runtime import CompiledDecoder, DecoderParts
 from elman.runtime.quantise import Arrays
 from elman.runtime.translator import Sources
 from elman.runtime.weights import Weights
-from elman.tasks.answer import ONE_IMAGE, unseen
+from elman.tasks.answer import ONE_IMAGE, Folder, SeenSection, unseen
 from elman.tasks.predict import PredictOptions, read_texts
 from elman.tasks.search import Search, SearchOptions, SearchSettings, WriteOptions
 from elman.tasks.sections import (
     DataSection,
     EmbeddingSection,
-    FeaturesSection,
     ForcingSection,
     LayersSection,
     Name,
@@ -83,7 +82,7 @@ class DataSettings(DataSection):
     format: Format | None = Field(None, description="follows the file's name")
     image: Name | None = Field(None, description="column or key of the image's name")
     caption: Name | None = Field(None, description="the same of the caption")
-    images: str | None = Field(None, description="the folder of images; beside the captions file if not given")
+    images: Folder | None = Field(None, description="the folder of images; beside the captions file if not given")
     punctuation: bool = Field(False, description="captions keep it; else words are counted as published figures do")
     longest: int = Field(50, ge=1, le=LONGEST, description="training captions of more tokens are left out")
 
@@ -95,7 +94,7 @@ class TextSettings(TokenizerSettings):
     lowercase: bool = True
 
 
-class ModelSettings(FeaturesSection, VectorsSection, EmbeddingSection, LayersSection):
+class ModelSettings(SeenSection, VectorsSection, EmbeddingSection, LayersSection):
     """The network: places of an image, and a decoder that writes what is there."""
 
     image: Literal["first", "attended"] = Field(
@@ -242,7 +241,7 @@ class Caption(Written):
     def to_dict(self) -> dict[str, Any]:
         """As one line of JSON has it."""
         value = {**self.best_to_dict(), **self.others_to_dict(), "tokens": self.tokens}
-        return value if self.weights is None else {**value, "attention": np.round(self.weights, 4).tolist()}
+        return value if self.weights is None else {**value, "attention": self.weights.astype(float).round(4).tolist()}
 
     @property
     def pharaoh(self) -> str:
@@ -274,6 +273,13 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
         twin = copy(self)
         twin.named = name
         twin.__dict__.pop("features", None)
+        return twin
+
+    def with_images(self, folder: str) -> "Captioner":
+        """This captioner with another folder of the images that tables name."""
+        twin = copy(self)
+        recipe = {**self.recipe, "data": {**self.recipe.get("data", {}), "images": folder}}
+        twin.config = self.config.model_copy(update={"recipe": recipe})
         return twin
 
     def check_beside(self, other: "Captioner") -> None:
@@ -395,7 +401,7 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
         return Target(Tokenizer.load(folder / "tokenizer.json"), ready(config.punctuation), unknown=False)
 
     def about(self) -> str:
-        return f"{self.settings.words()}, {self.settings.looking()}, {self.settings.features}"
+        return f"{self.settings.words()}, {self.settings.looking()}, {self.settings.seen}"
 
     @classmethod
     def build(cls, config: CaptionerConfig, vocabulary: Target, smoothing: float = 0.0) -> "CaptionNetwork":
@@ -487,6 +493,8 @@ def without_punctuation(text: str) -> str:
 class CaptionOptions(WriteOptions):
     """What `elman predict` can be asked of a captioner."""
 
+    replace_unknown: ClassVar[bool] = False  # type: ignore[misc]  # an image has no words
+    images: str | None = Field(None, description="The folder of the images that tables name.")
     features: str | None = Field(
         None, description="A file of features of the images, for a model that learned of such."
     )
@@ -679,8 +687,9 @@ class CaptionTask(Task[CaptionedImage, Captioner]):
 
     def predictor(self, model: Captioner, asked: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """The captioner, with the models that are to help it."""
-        ensemble, features = asked.pop("ensemble", None), asked.pop("features", None)
+        ensemble, features, images = (asked.pop(name, None) for name in ("ensemble", "features", "images"))
         Search.of(asked)  # what is wrong with it is told at once
+        model = model if images is None else model.with_images(images)
         models = [model, *(Captioner.load(other) for other in ensemble or ())]
         if features is not None:
             models = [one.with_features(features) for one in models]
@@ -696,7 +705,7 @@ class CaptionTask(Task[CaptionedImage, Captioner]):
 
     def sentence(self, recipe: CaptionRecipe, report: "Report") -> str:
         model = recipe.model
-        return f"A captioner of what {recipe.model.features} show: {model.words()}, {model.looking()}"
+        return f"A captioner of what {model.seen} show: {model.words()}, {model.looking()}"
 
     def note(self, recipe: CaptionRecipe) -> str:
         words = "as they stand" if recipe.data.punctuation else "without punctuation"

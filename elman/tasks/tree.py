@@ -28,7 +28,7 @@ from elman.records.classes import check_classes, check_known
 from elman.records.labelled import Classes, LabelledText
 from elman.records.lines import made
 from elman.records.places import Place, RecordError, source_of
-from elman.records.treebank import Format, LabelledTree, TreeReader, is_of_words, trees_of
+from elman.records.treebank import UNLABELLED, Format, LabelledTree, TreeReader, is_of_words, trees_of
 from elman.runtime import Encoder as CompiledLayers
 from elman.runtime import Layers
 from elman.runtime.parser import LENGTHS, LONG, SHAPES, WORDS, Shape, ShiftReduce, features, oracle
@@ -297,7 +297,7 @@ class TreeModel(Model[TreeConfig, Vocabulary, Any, "CompiledTrees | CompiledPhra
 
     def written(self, record: LabelledTree, answer: TreePrediction, options: PredictOptions) -> Iterator[str]:
         if options.as_json:
-            shown = {"label": answer.label, "probabilities": _likeliest_first(answer.probabilities)}
+            shown: dict[str, Any] = {"label": answer.label, "probabilities": _likeliest_first(answer.probabilities)}
             shown |= {"tree": answer.bracketed, "tokens": answer.tree.tokens, "nodes": answer.described()}
             yield options.to_json(record.where, record.fields, {"text": record.text, **shown})
         elif self.labels_words:
@@ -426,11 +426,14 @@ class TreeTask(Task[LabelledTree, TreeModel]):
     def settle(self, parts: dict[str, list[LabelledTree]], recipe: TreeRecipe, say: Say) -> Data[LabelledTree]:
         train = parts["train"]
         counts = Counter(label for record in train for label in record.labels if label is not None)
-        check_classes(counts, counts.total(), source_of(train[0].where))
+        source, column = source_of(train[0].where), str(recipe.data.label_column)
+        if set(counts) == {UNLABELLED} and is_of_words(column):
+            raise UserError(f"no word of {source} has {column}: name another with -s data.label_column=NAME")
+        check_classes(counts, counts.total(), source)
         dependency = _one_kind([record for records in parts.values() for record in records])
         if dependency and recipe.model.network != "child-sum":
             raise UserError(
-                f"model.network = {recipe.model.network} reads trees in brackets, and {source_of(train[0].where)} has "
+                f"model.network = {recipe.model.network} reads trees in brackets, and {source} has "
                 "dependency trees: say -s model.network=child-sum"
             )
         if dependency and recipe.model.parser == "shift-reduce":
@@ -524,22 +527,29 @@ class TreeTask(Task[LabelledTree, TreeModel]):
         negated = np.array([not NEGATIONS.isdisjoint(map(str.lower, record.tokens)) for record in records])
         if negated.any() and not negated.all():
             found["negation"] = {"with": _share(right[negated]), "without": _share(right[~negated])}
-        found["parsers"] = self._parsers(model, records)
+        found["parsers"] = self._parsers(model, records, of_words=_of_words(model, found))
         return {**found, "parsed": found["parsers"][model.config.model.parser]}
 
-    def _parsers(self, model: TreeModel, records: Sequence[LabelledTree]) -> dict[str, dict[str, float]]:
-        """What it costs that a plain text has no tree: the accuracy at the root with each parser that there is."""
+    def _parsers(
+        self, model: TreeModel, records: Sequence[LabelledTree], *, of_words: bool
+    ) -> dict[str, dict[str, float]]:
+        """What it costs that a plain text has no tree: the accuracy at the root with each parser that there is.
+
+        Where words have labels, also that at all of them; brackets have an F1 where there are some.
+        """
         found: dict[str, dict[str, float]] = {}
         parsers: list[Parser] = ["right", "balanced", model.config.model.parser]
         for parser in dict.fromkeys(parsers):
             trees = model.prepared(records, parser)
-            hits = [
-                model.labels[int(rows[-1].argmax())] == r.label
-                for rows, r in zip(model.scores(trees), records, strict=True)
-            ]
-            shape = _right_heads if model.config.dependency else _bracket_f1
-            name = "heads" if model.config.dependency else "f1"
-            found[parser] = {"accuracy": float(np.mean(hits)), name: shape(records, trees)}
+            scores = model.scores(trees)
+            hits = [model.labels[int(rows[-1].argmax())] == r.label for rows, r in zip(scores, records, strict=True)]
+            found[parser] = {"accuracy": float(np.mean(hits))}
+            if of_words:
+                found[parser]["words"] = _right_words(records, trees, scores, model.labels)
+            if model.config.dependency:
+                found[parser]["heads"] = _right_heads(records, trees)
+            elif any(len(record.parents) > 1 for record in records):
+                found[parser]["f1"] = _bracket_f1(records, trees)
         return found
 
     def baselines(
@@ -611,14 +621,18 @@ class TreeTask(Task[LabelledTree, TreeModel]):
         ]
         lines = [f"{'':<16}{'trees':>8}{'root':>10}"]
         lines += [f"{name:<16}{count:>8}{100 * accuracy:>8.2f} %" for name, count, accuracy in rows]
-        shape = "heads" if all("heads" in part for part in scores["parsers"].values()) else "f1"
+        usual = next(iter(scores["parsers"].values()))
+        shape = next((name for name in ("heads", "f1") if name in usual), None)
+        of_words = "words" in usual
+        accuracy = scores["nodes"]["accuracy"] if of_words else scores["accuracy"]
         lines += [
             "",
-            f"{'trees by':<16}{'F1' if shape == 'f1' else shape:>8}{'root':>10}",
-            f"{'the treebank':<16}{'':>8}{100 * scores['accuracy']:>8.2f} %",
+            f"{'trees by':<16}{'F1' if shape == 'f1' else shape or '':>8}{'words' if of_words else 'root':>10}",
+            f"{'the treebank':<16}{'':>8}{100 * accuracy:>8.2f} %",
         ]
         for name, part in scores["parsers"].items():
-            lines.append(f"{name:<16}{100 * part[shape]:>8.2f}{100 * part['accuracy']:>8.2f} %")
+            right = f"{100 * part[shape]:.2f}" if shape else ""
+            lines.append(f"{name:<16}{right:>8}{100 * part['words' if of_words else 'accuracy']:>8.2f} %")
         confusion = classification.Confusion(tuple(scores["classes"]), np.asarray(scores["confusion"], np.int64))
         table = classification.score_table(classification.scores_from(scores["classes"]))
         return "\n\n".join(["\n".join(lines), table, classification.confusion_table(confusion, width=100)])
@@ -769,6 +783,18 @@ def _right_heads(gold: Sequence[LabelledTree], found: Sequence[LabelledTree]) ->
     """The share of words with the right head."""
     pairs = (zip_longest(one.heads(), other.heads()) for one, other in zip(gold, found, strict=True))
     return float(np.mean([head == guess for pair in pairs for head, guess in pair]))  # None behind `model.longest`
+
+
+def _right_words(
+    gold: Sequence[LabelledTree], found: Sequence[LabelledTree], rows: Sequence[np.ndarray], labels: Sequence[str]
+) -> float:
+    """The share of words with a label that have the right one; those behind `model.longest` have none."""
+    hits = []
+    for right, tree, row in zip(gold, found, rows, strict=True):
+        said = dict(zip(tree.words, (labels[best] for best in row.argmax(axis=1).tolist()), strict=True))
+        pairs = zip(right.words, right.labels, strict=True)
+        hits += [said.get(word) == label for word, label in pairs if label is not None]
+    return float(np.mean(hits))
 
 
 def _means(model: TreeModel, records: Sequence[LabelledTree]) -> np.ndarray:

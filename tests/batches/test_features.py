@@ -121,6 +121,16 @@ def test_names_of_given_features_may_be_paths_as_the_table_has_them(tmp_path: Pa
     assert seen.ravel().tolist() == [1, 0, 2]
 
 
+def test_images_without_given_features_are_counted(tmp_path: Path) -> None:
+    np.save(tmp_path / "own.npy", np.ones((1, 3)))
+    (tmp_path / "own.txt").write_text("a.png\n")
+    own, images = find_features(str(tmp_path / "own.npy")), [Path(f"{name}.png") for name in "acbab"]
+    with pytest.raises(UserError, match=r"has no features of 2 images, of 3 \(the first is c\.png\): add them"):
+        own.stored(images)
+    with pytest.raises(UserError, match=r"has no features of 1 image, of 2 \(c\.png\): add them"):
+        own.stored(images[:2])
+
+
 @pytest.mark.parametrize("number", [np.nan, 1e39])
 def test_given_numbers_that_are_not_finite_are_one_sentence(number: float, tmp_path: Path) -> None:
     np.save(tmp_path / "own.npy", np.array([[1, number]]))

@@ -12,6 +12,8 @@ import elman
 import elman.lab
 from elman.errors import UserError
 from elman.inspect import explain
+from elman.records.treebank import TreeReader
+from tests.tasks.tree_runs import SMALL, write_trees
 
 KEPT = Path(__file__).parents[1] / "tasks" / "kept"
 
@@ -65,3 +67,15 @@ def test_an_experiment_leaves_the_callers_random_numbers_alone() -> None:
     before = torch.get_rng_state()
     elman.lab.run("memory", cells=("gru",), distances=(2,), seeds=1, hidden=4, updates=1)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_records_are_taken_where_a_view_knows_them(tmp_path: Path) -> None:
+    path = write_trees(tmp_path / "trees.txt", 20)
+    model = elman.fit("tree", train=path, settings=[*SMALL, "train.steps=2"], verbose=False)
+    (tree,) = TreeReader().objects(["(3 (3 (2 a) (3 fine)) (2 film))"])
+    found = explain(model, ["film", tree])
+    assert found.texts == ["film", "a fine film"] and found.data[1].nodes[2].text == "a fine"
+    with pytest.raises(UserError, match="record 2 of the texts looks like a tree"):
+        explain(model, ["film", "(3 (2 a) (3 fine)"])
+    with pytest.raises(UserError, match="text 1 of 1 is a LabelledTree: give it as a str"):
+        explain(elman.load(KEPT / "classify"), [tree])

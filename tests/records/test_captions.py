@@ -59,6 +59,39 @@ def test_images_are_found_beside_the_file_in_its_folder_and_where_they_are_said_
     assert read(folder / "b.tsv", images=folder / "deep" / "images") == [("a.jpg", ("A dog .",))]
 
 
+def predicted(reader: CaptionReader, path: Path, text: str, **options: str) -> list[Path]:
+    """The images that lines to predict for name."""
+    return [record.image for record in reader.lines(text.splitlines(), path, **options)]  # type: ignore[arg-type]
+
+
+def test_paths_are_from_where_the_user_is_and_names_in_tables_of_the_folder_of_images(folder: Path) -> None:
+    reader = CaptionReader(images="photos")
+    for typed in (Path("images"), Path("-")):
+        assert predicted(reader, typed, "photos/a.jpg") == [Path("photos/a.jpg")]
+    assert predicted(reader, folder / "list.tsv", "image\na.jpg") == [Path("photos/a.jpg")]
+    assert predicted(reader, Path("-"), '{"image": "a.jpg"}', format="jsonl") == [Path("photos/a.jpg")]
+
+
+def test_rows_of_captions_of_one_image_are_one_to_predict_for(folder: Path) -> None:
+    rows = "\n".join(f"{name}\tsome {number}" for number, name in enumerate(("a.jpg", "a.jpg", "b.jpg", "b.jpg")))
+    found = predicted(CaptionReader(), folder / "x.tsv", f"image\tcaption\n{rows}")
+    assert [path.name for path in found] == ["a.jpg", "b.jpg"]
+    found = predicted(CaptionReader(), folder / "x.tsv", "image\tid\na.jpg\t1\na.jpg\t2")  # no captions: what is asked
+    assert [path.name for path in found] == ["a.jpg", "a.jpg"]
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_coco_file_is_predicted_for(folder: Path, indent: int | None) -> None:
+    images = [{"id": 1, "file_name": "a.jpg"}, {"id": 2, "file_name": "b.jpg"}]  # those of a test set have no captions
+    for whole in ({"images": images}, {"images": images, "annotations": [{"image_id": 1, "caption": "A dog ."}] * 5}):
+        found = predicted(CaptionReader(), folder / "x.json", json.dumps(whole, indent=indent))
+        assert found == [folder / "a.jpg", folder / "b.jpg"]
+    found = predicted(CaptionReader(), folder / "x.json", '{"image": "a.jpg"}\n{"image": "b.jpg"}')
+    assert found == [folder / "a.jpg", folder / "b.jpg"]
+    with pytest.raises(UserError, match="is no file of COCO captions: it should have lists"):
+        predicted(CaptionReader(), folder / "x.json", '{"image":\n"a.jpg"}')
+
+
 def test_other_columns_are_kept(folder: Path) -> None:
     (folder / "x.tsv").write_text("image\tcaption\tscene\na.jpg\tA dog .\ta dog\n")
     (record,) = CaptionReader().files(folder / "x.tsv").read()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from elman.errors import UserError
 from elman.records import BadLines, Tree, iterate_trees, parse_tree
+from elman.records.treebank import parse_shape
 
 WORDS = st.text(alphabet="ab(/é'", min_size=1, max_size=4).filter(lambda word: word == "(" or "(" not in word)
 TREES = st.recursive(
@@ -62,6 +63,14 @@ def test_wrong_brackets_are_one_sentence(tmp_path: Path, text: str, message: str
     bad = BadLines("skip")
     assert [tree.label for tree, _ in iterate_trees(place, bad=bad)] == ["2", "3"]
     assert bad.count == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "piece"), [("( ( a b ) c ) joy", "joy"), ("( a b ) joy ( c d )", "joy"), ("( a b ) ( c d )", r"\(")]
+)
+def test_what_stands_behind_a_tree_is_named_as_it_is_written(text: str, piece: str) -> None:
+    with pytest.raises(UserError, match=rf"goes on with '{piece}' where its tree is closed"):
+        parse_shape(text)
 
 
 @pytest.mark.data

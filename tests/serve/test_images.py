@@ -67,9 +67,15 @@ def test_an_uploaded_image_is_described_and_a_path_is_refused(folder: Path, clie
     assert list(asked["probabilities"].values()) == sorted(asked["probabilities"].values(), reverse=True)
     line = json.loads(invoke("predict", str(folder / "caption"), str(image), "--json")[1])
     assert found == {**line, "image": "image 1"} and found["tokens"] == found["caption"].split()
-    for record in ({"image": str(image)}, {"image": "?"}, {}):
-        refused = ask("caption", **record)
-        assert refused.status_code == 400 and "base64" in refused.json()["error"]["message"]
+    assert ask("caption", image=f"data:image/png;base64,{content}").json()["results"] == [found]
+    for record, sentence in (
+        ({"image": image.name}, "'image' of record 2 is not base64"),
+        ({"image": "?"}, "'image' of record 2 is not base64"),
+        ({"image": "data:image/png,?"}, "'image' of record 2 is not base64"),
+        ({}, "record 2 needs 'image'"),
+    ):
+        refused = client.post("/v1/predict", json={"model": "caption", "records": [{"image": content}, record]})
+        assert refused.status_code == 400 and sentence in refused.json()["error"]["message"]
     assert ask("answer", image=content).status_code == 400
     broken = ask("caption", image=encoded(b"no image"))
     assert broken.status_code == 400 and str(folder) not in broken.text
@@ -117,7 +123,11 @@ def test_a_remote_model_is_given_images_as_a_local_one_is(folder: Path, client: 
     assert [each.probabilities for each in answerer.predict(pairs)] == [near, near]
     with pytest.raises(UserError, match=r"question 1 of 2 is a list: give .*pairs \(image, question\)"):
         answerer.predict([image, image], [question, question])
-    assert answerer.explain(image, question=question)["texts"][0]["tokens"]
+    told = answerer.explain(str(image), question=question)
+    assert told["texts"][0]["tokens"] and told == answerer.explain((str(image), question))
+    assert [one["text"] for one in answerer.explain(pairs)["texts"]] == [question, question]
+    with pytest.raises(UserError, match=r"no question: call explain\(image, question=...\)"):
+        answerer.explain(str(image), question)
     with pytest.raises(UserError, match="is asked no question"):
         captioner.predict(image, question)
     for wrong in (tmp_path / "none.png", 3):
@@ -136,7 +146,7 @@ def test_what_is_no_image_or_names_a_file_is_not_explained(folder: Path, client:
         ({"records": [{"image": encoded(huge)}]}, "9,000 x 9,000 pixels"),
         ({"records": [good], "view": "gallery"}, "reads files"),
         ({"model": "answer", "records": [good], "options": {"image": str(image)}}, "names a file"),
-        ({"model": "answer", "records": [{**good, "question": " "}]}, "needs its 'question'"),
+        ({"model": "answer", "records": [good, {**good, "question": " "}]}, "record 2 needs its 'question'"),
         (
             {"model": "answer", "records": [{**good, "question": "a" * 30_000}]},
             "a text has 30,000 characters: give at most 20,000",

@@ -192,6 +192,41 @@ def test_given_features_need_no_images(tmp_path: Path) -> None:
         fit(rows, *settings, dev=rows)
 
 
+def test_the_image_is_no_answer(folder: Path) -> None:
+    rows = "".join(f"images/train-{n}.png\ta dog {n % 2}\n" for n in range(4))
+    (folder / "captions.tsv").write_text(f"image\tcaption\n{rows}")
+    with pytest.raises(UserError, match=r"captions.tsv:1 has the columns image, caption: say which are meant with"):
+        fit(folder / "captions.tsv")
+    with pytest.raises(UserError, match=r"has the fields picture, text: say which are meant with"):
+        fit([{"picture": "a.png", "text": "a dog"}])
+    assert fit(folder / "train.tsv", "data.answer=type", "data.image=image").labels[0] == "colour"
+
+
+def test_the_folder_of_images_and_features_are_known_by_their_full_names(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = (folder / "dev.tsv").read_text().replace("images/", "")
+    (tmp_path / "dev.tsv").write_text(lines)
+    monkeypatch.chdir(folder)
+    fit(tmp_path / "dev.tsv", "data.images=images", dev=tmp_path / "dev.tsv", out=tmp_path / "model")
+    export(tmp_path / "model", tmp_path / "int8", int8=True)
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = invoke("predict", "model", "dev.tsv")
+    assert code == 0 and len(out.splitlines()) == len(lines.splitlines()) - 1
+    code, _, error = invoke("predict", "int8", "dev.tsv")
+    assert code == 2 and "no such file: dev-0.png; say where images are with --images FOLDER" in " ".join(error.split())
+    code, out, _ = invoke("predict", "int8", "dev.tsv", "--images", str(folder / "images"))
+    assert code == 0 and len(out.splitlines()) == len(lines.splitlines()) - 1
+    save_file({f"{n}.jpg": np.ones((4, 6), np.float32) for n in range(8)}, "made.safetensors")
+    rows = [(f"{n}.jpg", "is it ?", "yes" if n % 2 else "no") for n in range(8)]
+    model = fit(rows, "model.features=made.safetensors", dev=rows, out="given")
+    assert model.config.model.features == str(tmp_path / "made.safetensors")
+    assert "made.safetensors of the image" in Path("given/README.md").read_text()
+    assert str(tmp_path) not in Path("given/README.md").read_text().splitlines()[2]
+    monkeypatch.chdir(folder)
+    assert elman.load(tmp_path / "given").predict("3.jpg", "is it ?").label in ("yes", "no")
+
+
 @pytest.mark.parametrize("join", ["product", "attention", "phrases"])
 def test_what_is_seen_and_read_is_explained(join: str, folder: Path, tmp_path: Path) -> None:
     model = fit(folder / "train.tsv", f"model.join={join}", "model.glimpses=3")

@@ -235,6 +235,46 @@ def test_a_broken_image_is_reported_and_skipped_or_fatal(folder: Path, captions:
     assert "none/no.png" in "".join(said.split())
 
 
+def test_the_folder_of_images_is_for_tables_and_holds_wherever_one_stands(
+    captions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "photos").mkdir()
+    for number in range(4):
+        shutil.copy(captions.parent / f"{number}.png", tmp_path / "photos")
+    table = tmp_path / "some.tsv"
+    table.write_text("".join(captions.read_text().splitlines(keepends=True)[:9]))
+    monkeypatch.chdir(tmp_path)
+    settings = [*SMALL, "train.steps=2", "data.images=photos"]
+    elman.fit("caption", train="some.tsv", dev="some.tsv", out="run", settings=settings, verbose=False)
+    assert elman.load("run")._data().images == str(tmp_path / "photos")
+    export("run", "int8", int8=True)
+    code, out, _ = invoke("predict", "run", "photos/1.png")
+    assert code == 0 and out.startswith("photos/1.png\t")
+    code, out, _ = invoke("predict", "run", "-", stdin="photos/1.png\nphotos/1.png\n")
+    assert code == 0 and len(out.splitlines()) == 2
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    elman.fit("caption", out=tmp_path / "run", settings={"train.steps": 3}, resume=True, verbose=False)
+    code, out, _ = invoke("predict", "../run", "../some.tsv")
+    assert code == 0 and [Path(line.split("\t")[0]).name for line in out.splitlines()] == [f"{n}.png" for n in range(4)]
+    code, _, said = invoke("predict", "../int8", "../some.tsv")
+    assert code == 2 and "some.tsv:2 has no caption: no such file" in " ".join(said.split())
+    assert "say where images are with --images FOLDER" in " ".join(said.split())
+    code, out, _ = invoke("predict", "../int8", "../some.tsv", "--images", "../photos")
+    assert code == 0 and len(out.splitlines()) == 4
+
+
+def test_options_are_those_that_an_image_can_have(folder: Path, captions: Path) -> None:
+    image = str(captions.parent / "0.png")
+    _, out, _ = invoke("predict", str(folder), "--help")
+    assert "translation" not in out and "--replace-unknown" not in out and "--prefix" in out
+    code, _, said = invoke("predict", str(folder), image, "--replace-unknown")
+    assert code == 2 and "--replace-unknown is an option of the task 'translate'" in " ".join(said.split())
+    _, out, _ = invoke("predict", str(folder), image, "--alignments", "--json")
+    weights = [weight for row in json.loads(out)["attention"] for weight in row]
+    assert weights and all(weight == round(weight, 4) for weight in weights)
+
+
 def test_where_it_looked_and_the_gallery(folder: Path, captions: Path, tmp_path: Path) -> None:
     model: Captioner = elman.load(folder)
     image = str(captions.parent / "0.png")

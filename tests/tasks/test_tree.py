@@ -221,6 +221,31 @@ def test_one_class_is_none(tmp_path: Path) -> None:
         run(tmp_path / "a.txt")
 
 
+def test_a_feature_that_no_word_has_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.conllu").write_text(CONLLU * 12)
+    with pytest.raises(UserError, match=r"no word of .*a\.conllu has feats\.Number: name another with -s"):
+        run(tmp_path / "a.conllu", "model.network=child-sum", "data.label_column=feats.Number")
+
+
+def test_trees_of_one_leaf_have_no_brackets_to_score() -> None:
+    leaves = ["(4 great)", "(0 awful)"]
+    model = run([*leaves, "(0 (2 not) (4 great))"] * 8, "train.steps=2", dev=leaves)
+    assert "f1" not in model.report["dev"]["parsed"] and "F1 of their brackets" not in model.report.table("dev")[0]
+    assert "F1 " not in TreeTask().details(model.report["dev"]).split("\n\n")[1]
+
+
+def test_trees_by_parser_have_the_accuracy_at_words_where_these_have_labels(tmp_path: Path) -> None:
+    (tmp_path / "a.conllu").write_text(CONLLU * 12)
+    settings = ("model.network=child-sum", "train.steps=30", "data.label_column=deprel", "model.longest=1")
+    dev = run(tmp_path / "a.conllu", *settings).report["dev"]
+    for part in dev["parsers"].values():  # of each text the first word alone is read
+        assert part["words"] <= 2 / 6 + 0.2 and part["words"] < dev["nodes"]["accuracy"]
+    table = TreeTask().details(dev).split("\n\n")[1].splitlines()
+    assert table[0].split() == ["trees", "by", "heads", "words"]
+    assert table[1].split()[-2] == f"{100 * dev['nodes']['accuracy']:.2f}"
+    assert table[2].split()[-2] == f"{100 * dev['parsers']['right']['words']:.2f}"
+
+
 def test_records_in_memory_and_trees_of_one_leaf() -> None:
     records = ["(4 great)", "(0 awful)", "(0 (2 not) (4 great))", "(4 (2 not) (0 awful))"] * 8
     model = run(records, "train.steps=60")

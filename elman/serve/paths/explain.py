@@ -1,4 +1,4 @@
-"""`/v1/explain`: every view of `elman explain`, as its JSON, or drawn."""
+"""`/v1/explain`: the views of `elman explain` that read no files, as their JSON, or drawn."""
 
 import sys
 import tempfile
@@ -89,13 +89,13 @@ def _of_images(
 
     with tempfile.TemporaryDirectory() as folder:
         names, each = [f"image {number}" for number in range(1, len(records) + 1)], []
-        for name, record in zip(names, records, strict=True):
+        for number, (name, record) in enumerate(zip(names, records, strict=True), 1):
             path = Path(folder, name)
-            path.write_bytes(image_of(record))
+            path.write_bytes(image_of(record, number))
             if model.task == "caption":
                 each.append(explain(model, str(path), view, **options))
             else:
-                each.append(explain(model, question_of(record), view, image=str(path), **options))
+                each.append(explain(model, question_of(record, number), view, image=str(path), **options))
         texts = names if model.task == "caption" else [one.texts[0] for one in each]
         data = [one.data[0] for one in each]
         seen = replace(each[0], texts=texts, data=data)

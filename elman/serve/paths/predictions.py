@@ -255,9 +255,9 @@ def _of_images(model: Any, records: list[Any], options: dict[str, Any]) -> Itera
     for start in range(0, len(records), IMAGES):
         some = []
         for number, record in enumerate(records[start : start + IMAGES], start + 1):
-            content, fields = image_of(record), {name: record[name] for name in record if name != "image"}
+            content, fields = image_of(record, number), {name: record[name] for name in record if name != "image"}
             if model.task == "answer":
-                fields["question"] = question_of(record)
+                fields["question"] = question_of(record, number)
             some.append(predictor.uploaded(number, content, fields, asked))
         for one, answer in zip(some, predictor.answers(some), strict=True):
             yield from map(json.loads, predictor.written(one, answer, settings))
