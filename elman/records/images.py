@@ -78,12 +78,11 @@ def _on_white(image: "Image", name: str) -> "Image":
         white = Image.new("RGBA", seen.size, (255, 255, 255, 255))
         return Image.alpha_composite(white, seen).convert("RGB")
     if image.mode.startswith("I;16") or image.mode in ("I", "F"):  # which Pillow would cut off at 255
-        values = np.asarray(image.convert("F"))
+        values = np.asarray(image).astype(np.float64)
         if not np.isfinite(values).all():
             raise UserError(f"{name} has pixels that are not finite: write it anew")
-        low, high = float(values.min()), float(values.max())
-        scale = 255 / max(high - low, 1e-9)
-        image = image.convert("F").point(lambda value: value * scale - low * scale).convert("L")
+        low, high = values.min(), values.max()
+        image = Image.fromarray(((values - low) * (255 / (high - low) if high > low else 0)).astype(np.uint8))
     return image.convert("RGB")
 
 
@@ -121,16 +120,14 @@ def image_path(name: str, where: Place | None, folder: str | Path | None = None)
     >>> str(image_path("images/a.jpg", Place(Path("data/train.tsv"), 2))), str(image_path("a.jpg", None, "images"))
     ('data/images/a.jpg', 'images/a.jpg')
     """
-    if folder is not None:
-        return Path(folder) / name
     if where is None or (isinstance(where.path, str) and not Path(where.path).is_file()):  # data in memory
-        return Path(name)
+        return Path(folder or "", name)
     beside = Path(where.path).parent  # of standard input, whose path is "-", that is where the user is
-    places = (beside / name, beside / "images" / name, Path(name))
+    places = [Path(folder, name)] if folder is not None else [beside / name, beside / "images" / name, Path(name)]
     try:
         return next((place for place in places if place.is_file()), places[0])
     except OSError as error:
-        raise RecordError(where, f"has no name of an image, '{shortened(name)}' ({error.strerror}): give one") from None
+        raise RecordError(where, f"has an image that cannot be had, '{shortened(name)}': {error.strerror}") from None
 
 
 def check_images(paths: Iterable[Path], source: str) -> None:

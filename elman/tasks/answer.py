@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import Field
 
 from elman.baselines.images import ImageRegression
 from elman.baselines.lexicon import CharacterNgrams, MostFrequentClass
-from elman.batches.features import FeatureSet, find_features, is_given
+from elman.batches.features import FeatureSet, find_features
 from elman.errors import UserError
 from elman.metrics import classification
 from elman.metrics.metric import Metric
@@ -35,6 +35,7 @@ from elman.tasks.sections import (
     DataSection,
     EmbeddingSection,
     FeaturesSection,
+    Folder,
     Name,
     SizeSection,
     TwoWaySection,
@@ -66,14 +67,6 @@ Run = Training[ImageQuestion, "ImageAnswerer"]
 # The recipe
 
 
-def full_name(name: str) -> str:
-    """A name of a file or folder that holds wherever the model is used from."""
-    return str(Path(name).absolute())
-
-
-Folder = Annotated[str, AfterValidator(full_name)]
-
-
 class DataSettings(DataSection):
     """Where the questions come from: a corpus of the catalogue, or tables of the user's own."""
 
@@ -89,21 +82,7 @@ class QuestionText(TextSettings):
     kind: Kind = "words"
 
 
-class SeenSection(FeaturesSection):
-    """What a network sees of an image; a file of features is known by its full name."""
-
-    @field_validator("features")
-    @classmethod
-    def _full_name(cls, name: str) -> str:
-        return full_name(name) if is_given(name) else name
-
-    @property
-    def seen(self) -> str:
-        """What is seen of images, in a word."""
-        return Path(self.features).name
-
-
-class ModelSettings(SeenSection, VectorsSection, EmbeddingSection, TwoWaySection):
+class ModelSettings(FeaturesSection, VectorsSection, EmbeddingSection, TwoWaySection):
     """The network: recurrent layers over the question, joined with the places of the image."""
 
     cell: Cell = "gru"

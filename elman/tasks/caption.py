@@ -32,12 +32,14 @@ from elman.runtime import CompiledDecoder, DecoderParts
 from elman.runtime.quantise import Arrays
 from elman.runtime.translator import Sources
 from elman.runtime.weights import Weights
-from elman.tasks.answer import ONE_IMAGE, Folder, SeenSection, unseen
+from elman.tasks.answer import ONE_IMAGE, unseen
 from elman.tasks.predict import PredictOptions, read_texts
 from elman.tasks.search import Search, SearchOptions, SearchSettings, WriteOptions
 from elman.tasks.sections import (
     DataSection,
     EmbeddingSection,
+    FeaturesSection,
+    Folder,
     ForcingSection,
     LayersSection,
     Name,
@@ -94,7 +96,7 @@ class TextSettings(TokenizerSettings):
     lowercase: bool = True
 
 
-class ModelSettings(SeenSection, VectorsSection, EmbeddingSection, LayersSection):
+class ModelSettings(FeaturesSection, VectorsSection, EmbeddingSection, LayersSection):
     """The network: places of an image, and a decoder that writes what is there."""
 
     image: Literal["first", "attended"] = Field(
@@ -468,8 +470,9 @@ def _sources(images: Any) -> list[Path | bytes]:
         raise UserError(f"a {type(images).__name__} is no image and no list of images: give paths, or bytes")
     found: list[Path | bytes] = []
     for number, image in enumerate(images, 1):
-        if not isinstance(image, str | Path | bytes) or image == "":
-            what = "empty" if image == "" else f"a {type(image).__name__}"
+        empty = isinstance(image, str) and not image
+        if empty or not isinstance(image, ONE_IMAGE):
+            what = "empty" if empty else f"a {type(image).__name__}"
             raise UserError(f"image {number} is {what}: give its path, or the bytes of its file")
         found.append(image if isinstance(image, bytes) else Path(image))
     return found

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
@@ -29,6 +30,14 @@ Name = Annotated[str, Field(coerce_numbers_to_str=True)]
 """A column of a table or a field of an object: its name, or its number from 1."""
 Names = Annotated[tuple[Name, ...], BeforeValidator(lambda one: one if isinstance(one, list | tuple) else (one,))]
 """Several of them; one may stand for itself."""
+
+
+def _full_name(name: str) -> str:
+    return str(Path(name).absolute())
+
+
+Folder = Annotated[str, AfterValidator(_full_name)]
+"""A folder by a name that holds wherever the model is used from."""
 
 
 def _rising(shares: tuple[float, ...]) -> tuple[float, ...]:
@@ -256,6 +265,19 @@ class FeaturesSection(Section):
     )
     image_hidden: int = Field(128, ge=1, description="size of the vector of each place of an image")
     image_dropout: float = Field(0.2, ge=0, lt=1, description="of the features, or of what is made of pixels")
+
+    @field_validator("features")
+    @classmethod
+    def _file(cls, name: str) -> str:
+        """A file by a name that holds wherever the model is used from."""
+        from elman.batches.features import is_given
+
+        return _full_name(name) if is_given(name) else name
+
+    @property
+    def seen(self) -> str:
+        """What is seen of images, in a word."""
+        return Path(self.features).name
 
     def trained_on(self, places: int, channels: int, named: str | None = None) -> "FeatureSet":
         """The features that a model was trained on, of so many numbers; `named` is another file of such, if it was."""

@@ -105,5 +105,14 @@ def test_what_is_no_file_is_one_sentence(tmp_path: Path) -> None:
 
 def test_a_name_that_no_file_can_have_is_told_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("image\n")
-    with pytest.raises(UserError, match=r"a.tsv:2 has no name of an image, 'aaa"):
-        image_path("a" * 300, Place(tmp_path / "a.tsv", 2))
+    for folder in (None, tmp_path):
+        with pytest.raises(UserError, match=r"a.tsv:2 has an image that cannot be had, 'aaa"):
+            image_path("a" * 300, Place(tmp_path / "a.tsv", 2), folder)
+
+
+@pytest.mark.parametrize("low,high,kind", [(1e-30, 2e-30, np.float32), (2**30, 2**30 + 1, np.int32)])
+def test_pixels_that_hardly_differ_are_told_apart(low: float, high: float, kind: type) -> None:
+    pixels = np.full((16, 16), low, kind)
+    pixels[0] = high
+    seen = np.asarray(open_image(written(Image.fromarray(pixels), "TIFF")))
+    assert seen[0].min() == 255 and seen[1:].max() == 0
