@@ -244,7 +244,7 @@ class ImageAnswerer(Model[AnswerConfig, TokenEncoder, "QuestionNetwork", None]):
                     path, opened = record.image, features.opened(record.image)
             except UserError as error:
                 path, opened = Path(), None
-                options.bad(unseen(record.where, "has no image that can be seen", error))
+                options.bad(unseen(record.where, record.image, "has no image that can be seen", error))
                 continue
             yield Asked(record, opened, features)
 
@@ -256,7 +256,7 @@ class ImageAnswerer(Model[AnswerConfig, TokenEncoder, "QuestionNetwork", None]):
         try:
             return Asked(record, features.opened(content), features)
         except UserError as error:
-            raise unseen(where, "has no image that can be seen", error) from None
+            raise unseen(where, record.image, "has no image that can be seen", error) from None
 
     def predict_lines(self, lines: Iterable[str], options: PredictOptions, answers: Any = None) -> Iterator[str]:
         return super().predict_lines(lines, replace(options, window=min(options.window, WINDOW)), answers)
@@ -341,19 +341,23 @@ def pairs_of(given: Any, question: Any = None) -> list[tuple[Image, str]]:
     return [(Path(image) if isinstance(image, str) else image, ask) for image, ask in pairs]
 
 
-def unseen(where: Place, problem: str, error: UserError) -> UserError:
+def unseen(where: Place, image: Path, problem: str, error: UserError) -> UserError:
     """What is wrong with a record whose image cannot be used; one named on the command line stands in no line.
 
-    >>> str(unseen(Place(Path("a.tsv"), 7), "has no caption", UserError("no such file: a.png")))
-    'a.tsv:7 has no caption: no such file: a.png'
-    >>> str(unseen(Place(Path("images"), 1), "has no caption", UserError("no such file: a.png")))
+    An image of a file is called as it is there, without the file's folder.
+
+    >>> place, image = Place(Path("data/a.tsv"), 7), Path("data/b/a.png")
+    >>> str(unseen(place, image, "has no caption", UserError(f"no such file: {image}")))
+    'data/a.tsv:7 has no caption: no such file: b/a.png'
+    >>> str(unseen(Place(Path("images"), 1), Path("a.png"), "has no caption", UserError("no such file: a.png")))
     'no such file: a.png'
     """
     if where.path in COMMAND_LINE:
         return error
+    beside = str(image).removeprefix(f"{Path(where.path).parent}/")
     gone = isinstance(error.__cause__, FileNotFoundError) and table_format(Path(where.path)) is not None
     advice = "; say where images are with --images FOLDER" if gone else ""
-    return RecordError(where, f"{problem}: {error}{advice}")
+    return RecordError(where, f"{problem}: {str(error).replace(str(image), beside, 1)}{advice}")
 
 
 # The task

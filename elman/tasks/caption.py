@@ -377,7 +377,7 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
         try:
             return record, self.own_search(search, record.fields), features.opened(image)
         except UserError as error:
-            raise unseen(record.where, "has no caption", error) from None
+            raise unseen(record.where, record.image, "has no caption", error) from None
 
     def predict_lines(self, lines: Any, options: PredictOptions, answers: Any = None) -> Iterator[str]:
         # An image takes as much memory as thousands of lines of text.

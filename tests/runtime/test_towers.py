@@ -14,8 +14,8 @@ from elman.nn.recurrent import Recurrent
 from elman.nn.steps import as_state
 from elman.nn.towers import BACKWARD, Towers
 from elman.runtime import Encoder, Layers, encoder_refusal
-from elman.runtime.layers import Stack
 from elman.runtime.quantise import quantise
+from elman.runtime.stacked import Stack
 from elman.runtime.weights import Weights, arrays_of
 
 pytestmark = pytest.mark.skipif(not kernels.available(), reason="the kernels were not built")
@@ -56,7 +56,7 @@ def test_towers_as_by_pytorch(direction: str, connections: str, pooling: str) ->
 
 
 @pytest.mark.parametrize("connections", ["plain", "residual", "dense"])
-def test_the_stack_of_a_translator(connections: str) -> None:
+def test_the_stack_of_layers_that_are_packed_at_each_call(connections: str) -> None:
     network = Network("both", "", "lstm", num_layers=2, connections=connections)
     layers = Layers.of(network.body, "body")
     stack = Stack(layers, Weights(arrays_of(network), layers.shapes()))
