@@ -81,8 +81,8 @@ def written_image(model: Captioner, image: str, target: str | None = None) -> Wr
         pairs = [(model.features.of([path])[0], ids)]
         (log_prob,), (weights,) = model.pair_log_probs(pairs), model.attention(pairs)
         caption, tokens = target, model.names_of(ids.tolist())
-        side = model.vocabulary
-        unknown = [word for word in counted(model, target).split() if side.target.unk_id in side.say(word)]
+        known, words = model.vocabulary, dict.fromkeys(counted(model, target).split())
+        unknown = [word for word in words if known.target.unk_id in known.say(word)]
     grids = weights.reshape(-1, *grid_of(weights.shape[1])).tolist()
     return WrittenImage(image, caption, log_prob, tokens, grids, unknown)
 

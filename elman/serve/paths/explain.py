@@ -8,7 +8,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from elman.serve.answering import as_list, check_texts, service_of, to_json, unless_gone
+from elman.serve.answering import as_list, check_count, check_texts, service_of, to_json, unless_gone
 from elman.serve.drawing import TYPES, Format, drawn
 from elman.serve.errors import Refused
 from elman.serve.garbage import settle
@@ -40,7 +40,7 @@ def _texts(body: ExplainRequest, limits: Limits) -> list[Any]:
     if body.input is None or body.records is not None:
         raise Refused(400, "what is to be explained stands in 'input': texts, and no 'records'", param="input")
     texts = as_list(body.input)
-    _check_most(len(texts), "texts", "input")
+    check_count(len(texts), MOST, "texts", "input")
     check_texts([text if isinstance(text, str) else " ".join(text) for text in texts], limits, "input")
     return texts
 
@@ -49,14 +49,9 @@ def _images(body: ExplainRequest, limits: Limits) -> list[dict[str, Any]]:
     if body.records is None or body.input is not None:
         message = "this model sees images: give 'records', each with 'image' in base64, and no 'input'"
         raise Refused(400, message, param="records")
-    _check_most(len(body.records), "images", "records")
+    check_count(len(body.records), MOST, "images", "records")
     check_records(body.records, limits.max_characters, uploads=True)
     return body.records
-
-
-def _check_most(count: int, what: str, param: str) -> None:
-    if count > MOST:
-        raise Refused(400, f"{count} {what} are too many to explain at a time: give at most {MOST}", param=param)
 
 
 def _explained(items: list[Any]) -> list[bytes]:
