@@ -230,7 +230,9 @@ class ImageAnswerer(Model[AnswerConfig, TokenEncoder, "QuestionNetwork", None]):
         asked = parse(PredictSettings, options.asked, where="the options")
         features = self.features(asked.features)
         path, opened = Path(), None
-        data = self._data() if asked.images is None else self._data().model_copy(update={"images": asked.images})
+        data = self._data()
+        if asked.images is not None:
+            data = data.model_copy(update={"images": checked_folder(asked.images)})
         for record in read_texts(Answer().reader(data), lines, options):
             if record.image == Path() and asked.image is not None:
                 record = replace(record, image=Path(asked.image))
@@ -339,6 +341,18 @@ def pairs_of(given: Any, question: Any = None) -> list[tuple[Image, str]]:
                 raise UserError(f"{what} {which} is a {type(part).__name__}: {FORM}")
     check_texts([ask for _, ask in pairs])
     return [(Path(image) if isinstance(image, str) else image, ask) for image, ask in pairs]
+
+
+def checked_folder(folder: str) -> str:
+    """A folder of images that a user names, which has to be there.
+
+    >>> checked_folder("")
+    Traceback (most recent call last):
+    elman.errors.UserError: there is no folder of images '': name another with --images
+    """
+    if not folder or not Path(folder).is_dir():
+        raise UserError(f"there is no folder of images '{folder}': name another with --images")
+    return folder
 
 
 def unseen(where: Place, image: Path, problem: str, error: UserError) -> UserError:

@@ -32,7 +32,7 @@ from elman.runtime import CompiledDecoder, DecoderParts
 from elman.runtime.quantise import Arrays
 from elman.runtime.translator import Sources
 from elman.runtime.weights import Weights
-from elman.tasks.answer import ONE_IMAGE, unseen
+from elman.tasks.answer import ONE_IMAGE, checked_folder, unseen
 from elman.tasks.predict import PredictOptions, read_texts
 from elman.tasks.search import Search, SearchOptions, SearchSettings, WriteOptions
 from elman.tasks.sections import (
@@ -280,7 +280,7 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
     def with_images(self, folder: str) -> "Captioner":
         """This captioner with another folder of the images that tables name."""
         twin = copy(self)
-        recipe = {**self.recipe, "data": {**self.recipe.get("data", {}), "images": folder}}
+        recipe = {**self.recipe, "data": {**self.recipe.get("data", {}), "images": checked_folder(folder)}}
         twin.config = self.config.model_copy(update={"recipe": recipe})
         return twin
 
