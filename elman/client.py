@@ -24,6 +24,7 @@ import numpy as np
 
 from elman.errors import RunError, UserError
 from elman.files import reading
+from elman.records.images import ONE_IMAGE
 from elman.sampling import Sampling
 
 try:
@@ -33,8 +34,6 @@ except ImportError:  # told when a client is made
 
 IMAGES = ("caption", "answer")
 """Tasks whose models are given images."""
-ONE_IMAGE = (str, Path, bytes)
-"""A path, or the content of a file."""
 SECONDS = 120.0
 """How long an answer is waited for."""
 TEXTS, CHARACTERS = 64, 500_000

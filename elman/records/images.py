@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 Source = Path | bytes
 """Where an image is: a file, or its content."""
+ONE_IMAGE = (str, Path, bytes)
+"""What a user gives for one image: a path, or the content of a file."""
 LARGEST = 50_000_000  # pixels, as the header says: what claims more is not decoded
 LONGEST = 200_000_000  # bytes of a file
 SMALLEST = 4  # pixels on each side: less shows nothing

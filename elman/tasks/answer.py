@@ -22,6 +22,7 @@ from elman.metrics import classification
 from elman.metrics.metric import Metric
 from elman.ragged import Ragged
 from elman.records.classes import check_classes, check_known
+from elman.records.images import ONE_IMAGE
 from elman.records.images import Source as Image
 from elman.records.places import Place, RecordError, source_of
 from elman.records.questions import ImageQuestion, QuestionReader
@@ -56,8 +57,6 @@ if TYPE_CHECKING:
 BATCH = 128  # questions computed on at a time, at most
 WINDOW = 64  # questions whose images are held in memory at a time
 COMMAND_LINE = (Path("images"), Path("the text"))  # as `inputs` calls what is named there
-ONE_IMAGE = (str, Path, bytes)
-"""A path, or the content of a file."""
 FORM = "give an image and a question, or a list of pairs (image, question)"
 BLOCKS = 8  # on a side: what of the pixels of an image the baseline that sees the image alone is shown
 

@@ -27,12 +27,13 @@ from elman.metrics.captions import caption_scores
 from elman.metrics.metric import Metric
 from elman.ragged import Ints, Ragged
 from elman.records.captions import CaptionedImage, CaptionReader, Format
+from elman.records.images import ONE_IMAGE
 from elman.records.places import Place
 from elman.runtime import CompiledDecoder, DecoderParts
 from elman.runtime.quantise import Arrays
 from elman.runtime.translator import Sources
 from elman.runtime.weights import Weights
-from elman.tasks.answer import ONE_IMAGE, checked_folder, unseen
+from elman.tasks.answer import checked_folder, unseen
 from elman.tasks.predict import PredictOptions, read_texts
 from elman.tasks.search import Search, SearchOptions, SearchSettings, WriteOptions
 from elman.tasks.sections import (
