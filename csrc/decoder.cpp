@@ -1,6 +1,8 @@
 #include "decoder.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include "threads.hpp"
 
@@ -144,6 +146,61 @@ void Decoder::step(int rows, const int* ids, const int* owners, const Memory& me
     for (int row = 0; fed_ && row < rows; ++row)
         copy(states + row * size + engine_.state_size(), stream.bridged() + row * readout, fed_);
     if (stream.capacity() <= kLargestKept) rooms_.keep(std::move(room));
+}
+
+std::vector<Written> Decoder::greedy(const GreedyRequest& request, const Memory& memory, std::vector<float> states,
+                                     int threads) const {
+    constexpr Index kWorthAThread = 1 << 18;  // logits
+    constexpr float kNever = -__builtin_inff();
+    const Kernels& kernels = engine_.kernels();
+    const Index size = state_size(), width = padded_vocabulary();
+    int rows = static_cast<int>(request.limits.size());
+    const auto count = static_cast<std::size_t>(rows);
+    std::vector<Written> written(count);
+    std::vector<int> ids(count, request.start), owners(count);
+    std::iota(owners.begin(), owners.end(), 0);
+    std::vector<std::int64_t> first(count + 1), parents(count), best(count);
+    std::iota(first.begin(), first.end(), 0);
+    std::vector<double> before(count), after(count);
+    Buffer<float> logits(rows * width), weights(static_cast<Index>(rows) * memory.places);
+    const Continuations all{width, 1, logits, before.data(), first.data(), after.data(), parents.data(), best.data()};
+    Interrupt interrupt;
+    for (Index length = 1; rows > 0; ++length) {
+        step(rows, ids.data(), owners.data(), memory, states.data(), weights, logits, threads);
+        auto choose = [&](int index, int members) {
+            const int begin = rows * index / members, end = rows * (index + 1) / members;
+            for (int row = begin; row < end; ++row) {
+                float* own = logits + row * width;
+                const LogSum sum = kernels.log_sum(own, width);
+                const auto at = static_cast<std::size_t>(row);
+                before[at] = written[static_cast<std::size_t>(owners[at])].log_prob - sum.top - std::log(sum.sum);
+                for (const int id : request.never) own[id] = kNever;
+                if (length < request.shortest) own[request.stop] = kNever;
+            }
+            kernels.best_continuations(all, begin, end);
+        };
+        parallel(rows * width > kWorthAThread ? threads : 1, choose);
+        std::size_t open = 0;
+        for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
+            const int owner = owners[row], id = static_cast<int>(best[row]);
+            Written& text = written[static_cast<std::size_t>(owner)];
+            text.log_prob = after[row];
+            if (!std::isfinite(text.log_prob)) continue;
+            text.finished = id == request.stop;
+            if (text.finished) continue;
+            text.ids.push_back(id);
+            if (length == request.limits[static_cast<std::size_t>(owner)]) continue;
+            if (open < row)
+                copy(states.data() + static_cast<Index>(open) * size, states.data() + static_cast<Index>(row) * size,
+                     size);
+            owners[open] = owner;
+            ids[open++] = id;
+        }
+        rows = static_cast<int>(open);
+        if (interrupt.stops(0, rows * engine_.bytes())) break;
+    }
+    interrupt.check();
+    return written;
 }
 
 }  // namespace elman

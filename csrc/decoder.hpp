@@ -23,6 +23,20 @@ struct AttendWeights {
     const float* v = nullptr;
 };
 
+// What is asked of texts that are written greedily: the likeliest id, and again, to the stop id or the limit.
+struct GreedyRequest {
+    int start, stop;
+    Index shortest;           // ids of a text at least, the stop id counted
+    std::vector<int> never;   // ids that are not written
+    std::vector<int> limits;  // ids of each text at most
+};
+
+struct Written {
+    std::vector<int> ids;  // without the stop id
+    double log_prob = 0;   // not finite where the logits were not, or every id was forbidden
+    bool finished = false;
+};
+
 class Decoder {
   public:
     // Copies all that it needs. The layers are those of a stream, and its bridge to the softmax the readout of token,
@@ -40,6 +54,10 @@ class Decoder {
     // where each row attended is written to weights (R x S).
     void step(int rows, const int* ids, const int* owners, const Memory& memory, float* states, float* weights,
               float* logits, int threads) const;
+
+    // A text for each of the first sources of the memory, from their states.
+    std::vector<Written> greedy(const GreedyRequest& request, const Memory& memory, std::vector<float> states,
+                                int threads) const;
 
   private:
     class Room;  // the memory in which a step is computed

@@ -82,6 +82,13 @@ def step_of(native: Any) -> Arguments:
     }
 
 
+def greedy_of(native: Any) -> Arguments:
+    first = {name: value for name, value in step_of(native).items() if name in ("keys", "memory", "lengths", "threads")}
+    states = np.zeros((2, native.state_size), np.float32)
+    asked = {"start": 1, "stop": 2, "shortest": 0, "never": whole(4), "limits": whole(5, 3)}
+    return {**first, "states": states, **asked}
+
+
 TEXT: Arguments = {
     "prompt": [1, 2],
     "samples": 2,
@@ -202,6 +209,7 @@ def entries() -> dict[str, Entry]:
         "Encoder.read_vectors": (vectors.read_vectors, {"vectors": floats(5, 5), "lengths": whole(2, 3), "threads": 2}),
         "Encoder.read_ids": (words.read_ids, {"ids": whole(0, 8, 1, 2, 3), "lengths": whole(2, 3), "threads": 2}),
         "Decoder.step": (translator.step, step_of(translator)),
+        "Decoder.greedy": (translator.greedy, greedy_of(translator)),
         "Generation.advance": (lambda steps: native.generate(**WRITE, engine=engine).advance(steps), {"steps": 3}),
         "Embedder": (native.Embedder, embedder()),
         "Embedder.learn": (lambda **given: native.Embedder(**embedder()).learn(**given), learning()),

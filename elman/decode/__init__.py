@@ -13,7 +13,7 @@ from elman.decode.sampling import next_ids, uniform
 from elman.decode.scores import Hypothesis, log_softmax
 from elman.decode.scoring import Scored, exhaustive, forced_log_probs
 from elman.decode.search import beam_search
-from elman.decode.step_model import Attending, Ensemble, Repeated, StepModel
+from elman.decode.step_model import Attending, Ensemble, Greedy, Repeated, StepModel
 from elman.decode.stop_strings import StopStrings
 from elman.decode.tree import SearchTree
 from elman.sampling import Sampling, fresh_seed
@@ -23,6 +23,7 @@ __all__ = [
     "Beam",
     "Control",
     "Ensemble",
+    "Greedy",
     "Hypothesis",
     "NothingFound",
     "Repeated",

@@ -4,7 +4,8 @@ Open hypotheses stand sentence by sentence in one row of the model's batch each.
 continuations of each sentence; those that end in the stop id are finished and keep their place in the beam,
 so that the batch shrinks as hypotheses are finished. A sentence leaves the batch when its beam is full of finished
 ones (with `stop_at`, which puts them aside: when there are so many), at its limit of length, or as soon as nothing
-that is open can still get among its n best.
+that is open can still get among its n best. One hypothesis a sentence, of which nothing is asked, is left to the model
+where it can follow it by itself.
 """
 
 import math
@@ -21,11 +22,13 @@ from elman.decode.candidates import Best, Layout, best
 from elman.decode.constraints import BannedTokens, RequiredPhrases
 from elman.decode.control import Control, check_control
 from elman.decode.coverage import Coverage
-from elman.decode.finished import Backpointers, Finished
+from elman.decode.finished import Backpointers, Finished, NothingFound
 from elman.decode.scores import Bools, Floats, Hypothesis, Ints, Logits, log_softmax, normalised
-from elman.decode.step_model import State, StepModel
+from elman.decode.step_model import Greedy, State, StepModel
 from elman.decode.tree import SearchTree
 from elman.errors import RunError, UserError
+
+NOT_FINITE = "the model's logits are not finite numbers, so no best sequence can be found"
 
 
 def beam_search(
@@ -68,6 +71,9 @@ def beam_search(
         raise UserError(f"controls must be one for all or one for each of the {rows} rows, not {len(asked)}")
     if source_lengths is not None and len(source_lengths) != rows:
         raise UserError(f"source_lengths must have one length for each of the {rows} rows, not {len(source_lengths)}")
+    never = _never(beam, asked) if tree is None else None
+    if never is not None and isinstance(model, Greedy):
+        return _greedy(model, start_id, stop_id, beam, limits, asked, never)
     places = None if source_lengths is None else np.asarray(source_lengths)
     coverage = Coverage(model, beam.coverage, places) if beam.coverage else None
     return _Search(model, start_id, stop_id, beam, limits, asked, coverage, tree).run()
@@ -82,6 +88,48 @@ def _limits(beam: Beam, rows: int, lengths: Sequence[int] | None) -> Ints:
     for limit in {*lengths}:
         replace(beam, length=limit)  # refused as the beam's own length would be
     return np.asarray(lengths, dtype=np.int64)
+
+
+def _check(beam: Beam, limits: Ints, controls: Sequence[Control], stop_id: int, size: int) -> None:
+    """Refuse what the vocabulary's size makes impossible."""
+    if beam.size > size:
+        raise UserError(f"a beam of {beam.size} is larger than the vocabulary of {size}: take a smaller one")
+    if not 0 <= stop_id < size:
+        raise UserError(f"the stop id must lie in 0 to {size - 1}, the vocabulary, not {stop_id}")
+    for row, control in enumerate(controls):
+        if not control.free:
+            check_control(control, row=row, limit=int(limits[row]), size=size, stop_id=stop_id)
+
+
+def _never(beam: Beam, controls: Sequence[Control]) -> set[int] | None:
+    """The ids that no row may have where nothing else is asked and one hypothesis is followed; else None."""
+    first, *others = controls
+    plain = beam.size == 1 and not (beam.coverage or beam.block_ngrams or beam.stop_at)
+    if not plain or first.prefix or first.require or any(other != first for other in others):
+        return None
+    return {phrase[0] for phrase in first.forbid} if all(len(phrase) == 1 for phrase in first.forbid) else None
+
+
+def _greedy(
+    model: Greedy,
+    start_id: int,
+    stop_id: int,
+    beam: Beam,
+    limits: Ints,
+    controls: Sequence[Control],
+    never: set[int],
+) -> list[list[Hypothesis]]:
+    """What the search finds with one hypothesis, by a model that goes all the way itself."""
+    _check(beam, limits, controls, stop_id, model.vocabulary)
+    forbidden = np.array(sorted(never), dtype=np.int64)
+    ids, log_probs, finished = model.greedy(start_id, stop_id, limits=limits, shortest=beam.min_length, never=forbidden)
+    if np.isnan(log_probs).any():
+        raise RunError(NOT_FINITE)
+    if not np.isfinite(log_probs).all():
+        raise NothingFound(int(np.isfinite(log_probs).argmin()))
+    scores = normalised(log_probs, ids.lengths + finished, beam.length_power)
+    rows = zip(ids, log_probs.tolist(), scores.tolist(), finished.tolist(), strict=True)
+    return [[Hypothesis(written.tolist(), log_prob, score, ended)] for written, log_prob, score, ended in rows]
 
 
 class _Search(Generic[State]):
@@ -121,7 +169,7 @@ class _Search(Generic[State]):
         for step in count(1):
             logits, state = self.model.step(self.tokens, state)  # N x V
             if step == 1:
-                self._check(logits.shape[-1])
+                _check(self.beam, self.limits, self.controls, self.stop_id, logits.shape[-1])
             if self.coverage:
                 self.coverage.read(state)
             found, progress = self._continuations(logits, step)  # B x K
@@ -132,16 +180,6 @@ class _Search(Generic[State]):
             if parents is not None:
                 state = self.model.select(state, parents)
         return self.finished.hypotheses(self.backpointers)
-
-    def _check(self, size: int) -> None:
-        """Refuse what the vocabulary's size makes impossible; it is known once the model has stepped."""
-        if self.beam.size > size:
-            raise UserError(f"a beam of {self.beam.size} is larger than the vocabulary of {size}: take a smaller one")
-        if not 0 <= self.stop_id < size:
-            raise UserError(f"the stop id must lie in 0 to {size - 1}, the vocabulary, not {self.stop_id}")
-        for row, control in enumerate(self.controls):
-            if not control.free:
-                check_control(control, row=row, limit=int(self.limits[row]), size=size, stop_id=self.stop_id)
 
     def _continuations(self, logits: Logits, step: int) -> tuple[Best, Ints | None]:
         """The best continuations of each sentence (B x K), with their progress in required phrases (B x K x C)."""
@@ -161,7 +199,7 @@ class _Search(Generic[State]):
         if progress is None:
             found = best(log_probs, self.running, self.layout)
         if math.isnan(found.log_probs.sum()):
-            raise RunError("the model's logits are not finite numbers, so no best sequence can be found")
+            raise RunError(NOT_FINITE)
         return found, progress
 
     def _log_probs(self, logits: Logits) -> Logits:

@@ -5,8 +5,9 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from elman.decode.scores import Ints, Logits, log_softmax
+from elman.decode.scores import Bools, Floats, Ints, Logits, log_softmax
 from elman.errors import UserError
+from elman.ragged import Ragged
 
 State = TypeVar("State")
 
@@ -57,6 +58,26 @@ class Attending(Protocol):
 
     def attention(self, state: Any) -> Logits:
         """The weights of the source's places (B x S) in the step that led to `state`; padding gets 0."""
+        ...
+
+
+@runtime_checkable
+class Greedy(Protocol):
+    """A step model that follows the likeliest id by itself, to the end of each row, sooner than it is asked to step."""
+
+    @property
+    def vocabulary(self) -> int:
+        """V."""
+        ...
+
+    def greedy(
+        self, start: int, stop: int, *, limits: Ints, shortest: int, never: Ints
+    ) -> tuple[Ragged, Floats, Bools]:
+        """For each of the first rows, the ids after `start`, their log-probability, and whether `stop` ended them.
+
+        A row has at most its limit of ids, and at least `shortest` with the stop id counted; those of `never` are left
+        out. A log-probability that is not finite tells of logits that were none, or of a row that was not let go on.
+        """
         ...
 
 

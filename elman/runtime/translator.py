@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from elman.nn.translation import TranslationNetwork
 
 Int32 = NDArray[np.int32]
+MOST_STEPS = 2**30
+"""Steps that the decoder counts."""
 
 
 def translator_refusal(network: "TranslationNetwork") -> str | None:
@@ -95,6 +97,16 @@ class CompiledDecoder(Threaded):
         after, weights = self._native.step(read, state.owners, state.numbers, *state.sources, room, self.threads)
         logits = room[: len(read), : self.writer.target_vocabulary]
         return logits, TranslatorState(after, state.owners, state.sources, weights)
+
+    def greedy(
+        self, state: TranslatorState, start: int, stop: int, limits: Ints, shortest: int, never: Ints
+    ) -> tuple[Ragged, NDArray[np.float64], NDArray[np.bool_]]:
+        """The likeliest id, and again, from the first state of each source; see `CompiledSteps.greedy`."""
+        numbers, _, sources, _ = state
+        most = np.minimum(limits, MOST_STEPS)
+        written = self._native.greedy(numbers, *sources, start, stop, shortest, never, most, self.threads)
+        ids, counts, log_probs, finished = written
+        return Ragged(ids, counts), log_probs, finished.astype(bool)
 
     def steps_from(self, sources: Sources, hidden: tuple[Float, ...]) -> "CompiledSteps":
         """What `elman.decode` searches, row i what follows from the i-th source and first state (each L x B x H)."""
@@ -195,6 +207,17 @@ class CompiledSteps:
     def select(self, state: StepsState, rows: Ints) -> StepsState:
         """The state of some rows."""
         return StepsState(state.decoder.select(rows), state.room)
+
+    @property
+    def vocabulary(self) -> int:
+        """How many ids the decoder writes."""
+        return self.decoder.writer.target_vocabulary
+
+    def greedy(
+        self, start: int, stop: int, *, limits: Ints, shortest: int, never: Ints
+    ) -> tuple[Ragged, NDArray[np.float64], NDArray[np.bool_]]:
+        """What a greedy search finds, in one call: ids, log-probabilities, whether finished (`elman.decode.Greedy`)."""
+        return self.decoder.greedy(self.begin(len(limits)), start, stop, limits, shortest, never)
 
     def attention(self, state: StepsState) -> Float:
         """What the last step of each row attended to (R x S)."""

@@ -43,8 +43,10 @@ class Section(BaseModel):
     @classmethod
     def _as_meant(cls, value: Any, info: ValidationInfo) -> Any:
         """Refuse true and false where a number belongs, which Python would take for 1 and 0; `none` may be a word."""
-        kind = str(cls.model_fields[str(info.field_name)].annotation)
         flags = [item for item in (value if isinstance(value, list | tuple) else [value]) if isinstance(item, bool)]
+        if not flags and value is not None:
+            return value
+        kind = str(cls.model_fields[str(info.field_name)].annotation)
         if flags and "bool" not in kind:
             raise ValueError("should not be true or false")
         return "none" if value is None and "'none'" in kind else value  # how `-s train.average=none` arrives
