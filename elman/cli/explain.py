@@ -87,7 +87,7 @@ def explain(
     explanation = explain(loaded, several, found.name, **asked)
     if out is not None:
         explanation.save(out)
-        what = "image" if TASKS[loaded.task].reads_images else "text"
+        what = "image" if TASKS[loaded.task].record_is_image else "text"
         count = "" if found.takes_files else f" of {len(several)} {what}{'s' if len(several) != 1 else ''}"
         typer.echo(f"{found.name}{count} is in {out}")
         return
@@ -128,7 +128,7 @@ def _texts(
     if data is not None and not data.exists():
         raise UserError(f"no such file: {data}")
     found: list[Any] = []
-    for source in inputs(names or ["-"], encoding, images=TASKS[model.task].reads_images):
+    for source in inputs(names or ["-"], encoding, images=TASKS[model.task].record_is_image):
         lines = source.lines(BadLines())
         if whole:
             found.append("\n".join(lines))

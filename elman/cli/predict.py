@@ -61,7 +61,8 @@ def predict(
     task = TASKS[loaded.task]
     own = asked_of(given, task.Options.model_fields, lambda name: _elsewhere(name, task.name, model))
     predictor, asked = task.predictor(loaded, own)
-    sources = list(inputs(data or ["-"], encoding, lambda line: typer.echo(line, err=True), images=task.reads_images))
+    images = task.record_is_image
+    sources = list(inputs(data or ["-"], encoding, lambda line: typer.echo(line, err=True), images=images))
     for source in sources:
         with _Progress(source.path) as progress:
             bad = BadLines("skip" if on_error == "skip" else "fail", progress.say)

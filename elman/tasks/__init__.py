@@ -361,7 +361,7 @@ def _check_task(task: str, recipe: Path | str | None) -> None:
         return
     from elman.tasks.recipes import find_recipe
 
-    tables = read_toml(find_recipe(recipe))
+    tables = read_toml(find_recipe(recipe, task))
     if (meant := tables.get("task", task)) != task:
         raise UserError(f"'{recipe}' is a recipe for another task: use it with  elman train {meant}")
     if "compare" in tables:

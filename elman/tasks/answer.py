@@ -406,7 +406,7 @@ class Answer(Task[ImageQuestion, ImageAnswerer]):
     metrics = (Metric("accuracy", percent=True), Metric("macro_f1", "macro F1", percent=True))
     headlines = metrics[:1]
     example = 'model.predict("photo.jpg", "a question").label'
-    sees_images = True
+    record_has_image = True
 
     # Records
 

@@ -473,8 +473,8 @@ def _sources(images: Any) -> list[Path | bytes]:
     for number, image in enumerate(images, 1):
         empty = isinstance(image, str) and not image
         if empty or not isinstance(image, ONE_IMAGE):
-            what = "empty" if empty else f"a {type(image).__name__}"
-            raise UserError(f"image {number} is {what}: give its path, or the bytes of its file")
+            what = "is empty" if empty else f"has the type {type(image).__name__}"
+            raise UserError(f"image {number} {what}: give its path, or the bytes of its file")
         found.append(image if isinstance(image, bytes) else Path(image))
     return found
 
@@ -540,7 +540,7 @@ class CaptionTask(Task[CaptionedImage, Captioner]):
     about = "Train a captioner, from an image to a sentence; --train names a captions file, or its folder."
     records, unit, counted, tried = "images", "tokens", "images", "IMAGE"
     Recipe, Model, Options = CaptionRecipe, Captioner, CaptionOptions
-    reads_images = sees_images = True
+    record_is_image = record_has_image = True
     metrics = (
         Metric("true", "true", percent=True),
         *(Metric(f"bleu_{order}", f"BLEU-{order}") for order in range(1, 5)),

@@ -22,13 +22,14 @@ def recipe_folder() -> Path:
     return inside if inside.is_dir() else package.parent / "recipes"
 
 
-def recipe_names() -> list[str]:
-    """The names that can stand in the place of a recipe's file."""
-    return sorted(path.stem for path in recipe_folder().glob("*.toml"))
+def recipe_names(task: str | None = None) -> list[str]:
+    """The names that can stand in the place of a recipe's file, those for one task where it is given."""
+    paths = recipe_folder().glob("*.toml")
+    return sorted(path.stem for path in paths if task is None or read_toml(path).get("task") == task)
 
 
-def find_recipe(source: Path | str) -> Path:
-    """The file of a recipe, given as a path or as a name."""
+def find_recipe(source: Path | str, task: str | None = None) -> Path:
+    """The file of a recipe, given as a path or as a name; one for the task, where that is known, is proposed."""
     path = Path(source)
     if path.is_file():
         return path
@@ -39,7 +40,7 @@ def find_recipe(source: Path | str) -> Path:
         raise UserError(
             f"{source} is a folder and no recipe: name each file or folder to train on with a --train of its own"
         )
-    raise UserError(f"no recipe '{source}': {nearest(str(source), recipe_names())}")
+    raise UserError(f"no recipe '{source}': {nearest(str(source), recipe_names(task))}")
 
 
 def check_made(key: str, folder: Path | str, task: str) -> None:

@@ -160,8 +160,8 @@ class Task(Generic[R, M]):
     inherited = ()       keys of `data` that a run which starts from a trained model has from it, as it has its network
     learns_alone = False whether `update` learns from a batch, by a kernel, in place of `loss` and an optimizer
     keeps_last = False   whether `watch` has the last model kept, so that no evaluation is called the best so far
-    reads_images = False whether a record is an image: `elman predict` is given them by their paths
-    sees_images = False  whether a record is an image or has one: to the service it is sent with the request
+    record_has_image = False  whether an image belongs to a record: to the service it is sent with the request
+    record_is_image = False   whether it is all of a record: `elman predict` is given images by their paths
     """
 
     name: ClassVar[str]
@@ -181,8 +181,8 @@ class Task(Generic[R, M]):
     inherited: ClassVar[tuple[str, ...]] = ()
     learns_alone: ClassVar[bool] = False
     keeps_last: ClassVar[bool] = False
-    reads_images: ClassVar[bool] = False
-    sees_images: ClassVar[bool] = False
+    record_has_image: ClassVar[bool] = False
+    record_is_image: ClassVar[bool] = False
 
     # Records
 

@@ -154,6 +154,7 @@ def test_wrong_recipes(tmp_path: Path, text: Path) -> None:
     rest = ("--train", str(text), "--out", str(tmp_path / "run"))
     assert "did you mean 'tinyshakespeare'?" in refused("train", "lm", "tinyshakespear", *rest)
     assert "no recipe" in refused("train", "lm", str(tmp_path / "none.toml"), *rest)
+    assert "known are: formulas, listops, sst-tree, sst-tree-binary" in refused("train", "tree", "none", *rest)
     recipe = tmp_path / "bad.toml"
     recipe.write_text("[model]\nhidden 3\n")
     assert "line 2" in refused("train", "lm", str(recipe), *rest)

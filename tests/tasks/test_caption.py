@@ -95,7 +95,7 @@ def test_what_translators_can_be_asked_for(folder: Path, captions: Path) -> None
         model.predict(image, replace_unknown=True)
     assert model.predict(image.read_bytes()).text == model.predict(str(image)).text
     assert model.predict([]) == []
-    for wrong, message in ((None, "a NoneType is no image"), ([3], "image 1 is a int"), ("", "image 1 is empty")):
+    for wrong, message in ((None, "a NoneType is no image"), ([3], "image 1 has the type"), ("", "image 1 is empty")):
         with pytest.raises(UserError, match=message):
             model.predict(wrong)
 

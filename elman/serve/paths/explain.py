@@ -30,7 +30,7 @@ async def explain(request: Request, body: ExplainRequest) -> Response:
     service = service_of(request)
     served = service.shelf.find(body.model)
     check_options(body.options, service.limits)
-    given = _images(body, service.limits) if TASKS[served.task].sees_images else _texts(body, service.limits)
+    given = _images(body, service.limits) if TASKS[served.task].record_has_image else _texts(body, service.limits)
     asked = (served.model, given, body.view, body.options, body.format)
     (found,) = await unless_gone(request, service.examiner.submit("explain", [asked], _explained))
     return Response(found, media_type=TYPES.get(body.format, "application/json"))
@@ -65,7 +65,7 @@ def _explained(items: list[Any]) -> list[bytes]:
         refuse_files(options, view.Options.model_fields)
         if view.takes_files:
             raise Refused(400, f"the view '{view.name}' reads files, which is not offered here", param="view")
-        if TASKS[model.task].sees_images:
+        if TASKS[model.task].record_has_image:
             shown = _of_images(model, given, view.name, options, form)
         else:
             explanation = explain(model, given, view.name, **options)

@@ -225,7 +225,7 @@ async def predict(request: Request, body: PredictRequest) -> Response:
     refuse_unknown(body.options, fields, f"a prediction of '{served.task}'")
     refuse_files(body.options, fields)
     check_options(body.options, limits)
-    check_records(body.records, limits.max_characters, uploads=TASKS[served.task].sees_images)
+    check_records(body.records, limits.max_characters, uploads=TASKS[served.task].record_has_image)
     asked = (body.records, body.options)
     key = ("predict", id(asked))  # records of two requests may belong together, as the rows of a series do
 
@@ -238,7 +238,7 @@ async def predict(request: Request, body: PredictRequest) -> Response:
 
 def predicted(model: Any, records: list[Any], options: dict[str, Any]) -> list[Any]:
     """The answers of `elman predict --json` for records in memory; of numbers, one series."""
-    if TASKS[model.task].sees_images:
+    if TASKS[model.task].record_has_image:
         return list(_of_images(model, records, options))
     if not isinstance(records[0], str | dict):
         return [model.predict(records).to_dict()] if model.task == "series" else model.predict(records, **options)
@@ -256,7 +256,7 @@ def _of_images(model: Any, records: list[Any], options: dict[str, Any]) -> Itera
         some = []
         for number, record in enumerate(records[start : start + IMAGES], start + 1):
             content, fields = image_of(record, number), {name: record[name] for name in record if name != "image"}
-            if model.task == "answer":
+            if not TASKS[model.task].record_is_image:
                 fields["question"] = question_of(record, number)
             some.append(predictor.uploaded(number, content, fields, asked))
         for one, answer in zip(some, predictor.answers(some), strict=True):

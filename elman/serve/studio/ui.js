@@ -21,7 +21,7 @@ export const Field = ({name, children, hint}) => html`
 export function Typed({value, change, ...rest}) {
   const typed = useSignal(/** @type {string | null} */ (null));
   return html`<input ...${rest} value=${typed.value ?? value} onInput=${(/** @type {any} */ e) => { typed.value = e.target.value; }}
-    onChange=${(/** @type {any} */ e) => { typed.value = null; change(e.target.value); }} />`;
+    onChange=${(/** @type {any} */ e) => { typed.value = null; change(e.target.value); }} onBlur=${() => { typed.value = null; }} />`;
 }
 
 /**
