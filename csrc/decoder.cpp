@@ -168,8 +168,8 @@ std::vector<Written> Decoder::greedy(const GreedyRequest& request, const Memory&
     for (Index length = 1; rows > 0; ++length) {
         step(rows, ids.data(), owners.data(), memory, states.data(), weights, logits, threads);
         auto choose = [&](int index, int members) {
-            const int begin = rows * index / members, end = rows * (index + 1) / members;
-            for (int row = begin; row < end; ++row) {
+            const auto from = [&](int part) { return static_cast<Index>(rows) * part / members; };
+            for (Index row = from(index); row < from(index + 1); ++row) {
                 float* own = logits + row * width;
                 const LogSum sum = kernels.log_sum(own, width);
                 const auto at = static_cast<std::size_t>(row);
@@ -177,7 +177,7 @@ std::vector<Written> Decoder::greedy(const GreedyRequest& request, const Memory&
                 for (const int id : request.never) own[id] = kNever;
                 if (length < request.shortest) own[request.stop] = kNever;
             }
-            kernels.best_continuations(all, begin, end);
+            kernels.best_continuations(all, from(index), from(index + 1));
         };
         parallel(rows * width > kWorthAThread ? threads : 1, choose);
         std::size_t open = 0;

@@ -55,7 +55,7 @@ class Decoder {
     void step(int rows, const int* ids, const int* owners, const Memory& memory, float* states, float* weights,
               float* logits, int threads) const;
 
-    // A text for each of the first sources of the memory, from their states.
+    // A text for each source of the memory, from its state.
     std::vector<Written> greedy(const GreedyRequest& request, const Memory& memory, std::vector<float> states,
                                 int threads) const;
 

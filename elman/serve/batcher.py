@@ -17,6 +17,8 @@ log = logging.getLogger("elman.serve")
 
 MUCH = 8
 """Texts of a batch: after one of fewer, the next does not wait for others."""
+ENOUGH = 4
+"""Texts that are waited for: in batches of more, each is hardly sooner done."""
 
 Work = Callable[[list[Any]], Sequence[Any]]
 """Computes an answer for each of some items, in their order."""
@@ -47,7 +49,7 @@ class Batcher:
     """Computes jobs in a thread of its own; those of one `key` that wait at the same time are one batch.
 
     A job that finds the thread idle is computed at once. While there is much to do, a batch waits up to `batch_wait`
-    milliseconds for as many as the last one had. Of a long job only a share goes into each batch, so that no short one
+    milliseconds for a few others. Of a long job only a share goes into each batch, so that no short one
     waits for all of it. No more jobs are taken than can be computed in half of the time that each of them has.
     """
 
@@ -120,7 +122,7 @@ class Batcher:
                 self._changed.wait()
             busy = self._last_size >= MUCH and time.perf_counter() - self._last_end < self.limits.batch_wait / 1e3
             if busy and self.limits.batch_wait:
-                wanted = min(self._last_size, self.limits.max_batch)
+                wanted = min(ENOUGH, self.limits.max_batch)
                 self._changed.wait_for(lambda: self._items.total() >= wanted, self.limits.batch_wait / 1e3)
             parts = self._take()
             left: Counter[Hashable] = Counter()

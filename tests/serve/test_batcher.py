@@ -175,6 +175,20 @@ def test_a_job_after_a_small_batch_does_not_wait_for_others() -> None:
     doubles.close()
 
 
+def test_after_a_large_batch_no_more_than_a_few_are_waited_for() -> None:
+    doubles, work = batcher(batch_wait=1000), Work()
+
+    async def main() -> None:
+        assert len(await doubles.submit("x", list(range(12)), work)) == 12
+        start = time.perf_counter()
+        found = await asyncio.gather(*(doubles.submit("x", [number], work) for number in range(4)))
+        assert found == [[0], [2], [4], [6]] and time.perf_counter() - start < 0.9
+        assert work.batches[-1] == [0, 1, 2, 3]
+
+    run(main())
+    doubles.close()
+
+
 def test_a_job_that_comes_after_the_end_is_answered_all_the_same() -> None:
     doubles, work = batcher(), Work()
     doubles.close()
