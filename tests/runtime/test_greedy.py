@@ -30,11 +30,13 @@ class StepByStep:
         self.start, self.step, self.select, self.attention = steps.start, steps.step, steps.select, steps.attention
 
 
-def translator(decoder: str = "luong", attention: str = "general", *, int8: bool = False, **sizes: Any) -> Any:
+def translator(
+    decoder: str = "luong", attention: str = "general", *, int8: bool = False, threads: int = 1, **sizes: Any
+) -> CompiledTranslator:
     net = translators.network(decoder, attention, **sizes).float()
     for parameter in net.parameters():
         torch.nn.init.normal_(parameter)  # so that the likeliest id is not always the same
-    return CompiledTranslator.of(net, arrays=quantise(arrays_of(net)) if int8 else None)
+    return CompiledTranslator.of(net, arrays=quantise(arrays_of(net)) if int8 else None, threads=threads)
 
 
 def both_ways(
@@ -89,19 +91,8 @@ def test_whatever_is_asked(
 def test_many_rows_on_several_threads() -> None:
     draw = np.random.default_rng(1)
     sources = Ragged.of([draw.integers(3, 10, length) for length in draw.integers(1, 20, 300)])
-    with kernels_on(3):
-        assert_same(*both_ways(translator("bahdanau", "additive", hidden=48), sources, Beam(size=1, length=30)))
-
-
-class kernels_on:
-    def __init__(self, threads: int) -> None:
-        self.threads, self.before = threads, kernels.threads()
-
-    def __enter__(self) -> None:
-        kernels.use_threads(self.threads)
-
-    def __exit__(self, *_: object) -> None:
-        kernels.use_threads(self.before)
+    compiled = translator("bahdanau", "additive", threads=3, hidden=48)
+    assert_same(*both_ways(compiled, sources, Beam(size=1, length=30)))
 
 
 def test_what_asks_for_more_is_searched_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
