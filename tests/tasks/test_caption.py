@@ -95,7 +95,12 @@ def test_what_translators_can_be_asked_for(folder: Path, captions: Path) -> None
         model.predict(image, replace_unknown=True)
     assert model.predict(image.read_bytes()).text == model.predict(str(image)).text
     assert model.predict([]) == []
-    for wrong, message in ((None, "a NoneType is no image"), ([3], "image 1 has the type"), ("", "image 1 is empty")):
+    refusals = (
+        (None, "a NoneType is no image"),
+        ([3], "image 1 has the type int: give"),
+        ("", "image 1 is empty: give"),
+    )
+    for wrong, message in refusals:
         with pytest.raises(UserError, match=message):
             model.predict(wrong)
 
