@@ -38,6 +38,7 @@ namespace elman {
                                  float* logits, int index, int count))                                                \
     /* encoder_kernel.cpp */                                                                                          \
     KERNEL(void, encode, (const EncoderNetwork&, const EncoderWork&, int index, int count))                           \
+    KERNEL(void, first_gates, (const EncoderNetwork&, const EncoderWork&, int index, int count))                      \
     /* attention_kernel.cpp */                                                                                        \
     KERNEL(void, additive_scores, (const AdditiveScores&, bool backward, Index begin, Index end, int thread))         \
     KERNEL(void, contexts, (const Contexts&, bool backward, Index begin, Index end))                                  \

@@ -17,6 +17,10 @@ constexpr Index kRows = 2048;                  // of texts that are read side by
 constexpr Index kProductsWorthACore = 400000;  // what takes longer than waking another core
 constexpr Index kRoomBytes = 64 << 20;         // a larger room is not kept after its call
 
+void copy(float* to, const float* from, Index numbers) {
+    std::memcpy(to, from, static_cast<std::size_t>(numbers) * sizeof(float));
+}
+
 }  // namespace
 
 // --- Packing --------------------------------------------------------------------------------------------------------
@@ -223,6 +227,15 @@ struct Encoder::Plan {
     }
 };
 
+// A vector as the layers see it: each of its parts padded.
+void Encoder::lay(const float* from, float* to) const {
+    for (const Index part : input_parts_) {
+        copy(to, from, part);
+        to += padded(part, kernels_.lanes);
+        from += part;
+    }
+}
+
 int Encoder::threads_for(Index rows, int most) const {
     const Index worth = products_ * rows / kProductsWorthACore;
     return static_cast<int>(worth < 1 ? 1 : worth < most ? worth : most);
@@ -256,6 +269,31 @@ void Encoder::run(const Texts& texts, float* answers, const Finals& finals, int 
     if (failure) std::rethrow_exception(failure);
 }
 
+// Every row is a text of one step.
+void Encoder::gates(const float* vectors, Index rows, float* gates, int threads) const {
+    Room room;
+    Interrupt interrupt;
+    for (Index first = 0; first < rows; first += kRows) {
+        const Index some = std::min(rows - first, kRows);
+        const int members = threads_for(some, threads);
+        room.lengths.assign(static_cast<std::size_t>(some), 1);
+        room.offsets = {0, static_cast<int>(some)};
+        room.prepare(*this, false, members);
+        EncoderWork& work = room.work;
+        work.ids = nullptr;
+        work.stop = {&interrupt, 0};
+        for (Index row = 0; row < some; ++row)
+            lay(vectors + (first + row) * inputs_, work.seen + row * work.seen_stride);
+        auto body = [&](int index, int count) { kernels_.first_gates(network_, work, index, count); };
+        parallel(members, body);
+        interrupt.check();
+        for (Index row = 0; row < some; ++row)
+            for (int side = 0; side < network_.directions; ++side)
+                copy(gates + (first + row) * gates_width() + side * network_.columns,
+                     work.gates[side] + row * network_.columns, network_.columns);
+    }
+}
+
 void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>& chosen, float* answers,
                    const Finals& finals, int threads, EncoderStop stop) const {
     std::unique_ptr<Room> room = rooms_.take([](const Room&) { return true; });  // they grow
@@ -271,11 +309,11 @@ void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>&
     room->prepare(*this, finals.parts[0] != nullptr, threads);
     room->ids.resize(static_cast<std::size_t>(room->offsets.back()));
     EncoderWork& work = room->work;
-    work.ids = room->ids.data();
+    work.ids = texts.ids ? room->ids.data() : nullptr;
+    for (int side = 0; side < network_.directions; ++side)
+        work.table[side] = texts.gates ? texts.gates + side * network_.columns : layers_.front().direction[side].table;
+    work.table_stride = texts.gates ? gates_width() : network_.columns;
     work.stop = stop;
-    const auto copy = [](float* to, const float* from, Index numbers) {
-        std::memcpy(to, from, static_cast<std::size_t>(numbers) * sizeof(float));
-    };
     const auto for_rows = [&](auto take) {  // take(row here, row among those of the call)
         for (int i = 0; i < count; ++i)
             for (int t = 0; t < work.lengths[i]; ++t)
@@ -283,17 +321,8 @@ void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>&
                      plan.starts[static_cast<std::size_t>(chosen[static_cast<std::size_t>(i)])] + t);
     };
     for_rows([&](Index row, Index source) {
-        if (texts.ids) {
-            room->ids[static_cast<std::size_t>(row)] = texts.ids[source];
-            return;
-        }
-        float* to = work.seen + row * work.seen_stride;
-        const float* from = texts.vectors + source * inputs_;
-        for (const Index part : input_parts_) {
-            copy(to, from, part);
-            to += padded(part, lanes);
-            from += part;
-        }
+        if (texts.ids) room->ids[static_cast<std::size_t>(row)] = texts.ids[source];
+        else lay(texts.vectors + source * inputs_, work.seen + row * work.seen_stride);
     });
     auto body = [&](int index, int members) { kernels_.encode(network_, work, index, members); };
     parallel(threads, body);

@@ -38,9 +38,10 @@ struct EncoderWeights {
 // next.
 struct Texts {
     int count;
-    const int* lengths;  // each above zero
-    const float* vectors;
-    const int* ids;
+    const int* lengths;            // each above zero
+    const float* vectors;          // null where ids are read
+    const int* ids;                // of the network's own table, or rows of `gates`
+    const float* gates = nullptr;  // what `Encoder::gates` wrote
 };
 
 // Where the states after the last steps go, each L*D x count x H: h, and c of an LSTM. Null where nobody asks.
@@ -65,6 +66,12 @@ class Encoder {
     int states() const { return network_.layers * network_.directions; }     // how many there are of a text
     int state_parts() const { return network_.cell == Cell::lstm ? 2 : 1; }  // h, and c of an LSTM
 
+    // What the first layer makes of vectors before it knows of others: rows of `gates_width` numbers, in the order of
+    // the kernels in use. None where later layers see the vectors too, or where it reads ids.
+    bool has_gates() const { return inputs_ && !network_.dense && !layers_.front().adds_input; }
+    Index gates_width() const { return network_.directions * network_.columns; }
+    void gates(const float* vectors, Index rows, float* gates, int threads) const;
+
     // Writes the answers, texts and rows in the order in which they came.
     void run(const Texts& texts, float* answers, const Finals& finals, int threads) const;
 
@@ -76,6 +83,7 @@ class Encoder {
     void add_ends(const EncoderWeights& weights);
     Matrix keep(const Plain& from, int blocks, const std::vector<Index>& parts);
     const float* keep_rows(const float* from, Index rows, int blocks, Index units);
+    void lay(const float* from, float* to) const;
     int threads_for(Index rows, int most) const;
     void read(const Texts& texts, const Plan& plan, const std::vector<int>& chosen, float* answers,
               const Finals& finals, int threads, EncoderStop stop) const;

@@ -76,12 +76,16 @@ nb::tuple run(const Encoder& encoder, const Texts& texts, Index rows, int thread
     return nb::make_tuple(to_python(std::move(found), {answers, width}), nb::tuple(kept));
 }
 
+void check_rows(const char* what, const Numbers& given, Index rows, Index width) {
+    if (!width || given.ndim() != 2 || static_cast<Index>(given.shape(0)) != rows ||
+        static_cast<Index>(given.shape(1)) != width)
+        refuse(std::string(what) + " should be " + std::to_string(rows) + " x " + std::to_string(width));
+}
+
 nb::tuple read_vectors(const Encoder& encoder, const Numbers& vectors, const Ids& lengths, int threads, bool final) {
     Index rows;
     const auto many = checked_lengths(lengths, rows);
-    if (!encoder.inputs() || vectors.ndim() != 2 || static_cast<Index>(vectors.shape(0)) != rows ||
-        static_cast<Index>(vectors.shape(1)) != encoder.inputs())
-        refuse("the vectors should be " + std::to_string(rows) + " x " + std::to_string(encoder.inputs()));
+    check_rows("the vectors", vectors, rows, encoder.inputs());
     const Texts texts{static_cast<int>(many.size()), many.data(), vectors.data(), nullptr};
     return run(encoder, texts, rows, checked_threads(threads), final);
 }
@@ -94,6 +98,32 @@ nb::tuple read_ids(const Encoder& encoder, const Ids& ids, const Ids& lengths, i
     return run(encoder, texts, rows, checked_threads(threads), final);
 }
 
+nb::ndarray<nb::numpy, float> gates(const Encoder& encoder, const Numbers& vectors, int threads) {
+    if (!encoder.has_gates()) refuse("the vectors are seen by other layers too, or there are none");
+    const auto rows = vectors.ndim() ? vectors.shape(0) : 0, width = static_cast<std::size_t>(encoder.gates_width());
+    check_rows("the vectors", vectors, static_cast<Index>(rows), encoder.inputs());
+    const int most = checked_threads(threads);
+    std::vector<float> found(rows * width);
+    {
+        nb::gil_scoped_release unlocked;
+        encoder.gates(vectors.data(), static_cast<Index>(rows), found.data(), most);
+    }
+    return to_python(std::move(found), {rows, width});
+}
+
+// `ids` are rows of `gates`, which are what the function of that name gave.
+nb::tuple read_gates(const Encoder& encoder, const Numbers& gates, const Ids& ids, const Ids& lengths, int threads,
+                     bool final) {
+    if (!encoder.has_gates()) refuse("the vectors are seen by other layers too, or there are none");
+    Index rows;
+    const auto many = checked_lengths(lengths, rows);
+    const auto known = static_cast<Index>(gates.ndim() ? gates.shape(0) : 0);
+    check_rows("the gates", gates, known, encoder.gates_width());
+    const auto read = checked_ids("the ids", ids, rows, known);
+    const Texts texts{static_cast<int>(many.size()), many.data(), nullptr, read.data(), gates.data()};
+    return run(encoder, texts, rows, checked_threads(threads), final);
+}
+
 }  // namespace
 
 void bind_encoder(nb::module_& m) {
@@ -103,7 +133,11 @@ void bind_encoder(nb::module_& m) {
         .def("read_vectors", read_vectors, nb::arg("vectors"), nb::arg("lengths").noconvert(), nb::arg("threads"),
              nb::arg("final") = false)
         .def("read_ids", read_ids, nb::arg("ids").noconvert(), nb::arg("lengths").noconvert(), nb::arg("threads"),
-             nb::arg("final") = false);
+             nb::arg("final") = false)
+        .def_prop_ro("has_gates", &Encoder::has_gates)
+        .def("gates", gates, nb::arg("vectors"), nb::arg("threads"))
+        .def("read_gates", read_gates, nb::arg("gates").noconvert(), nb::arg("ids").noconvert(),
+             nb::arg("lengths").noconvert(), nb::arg("threads"), nb::arg("final") = false);
     m.def("make_encoder", make_encoder, nb::arg("description"),
           "Pack the weights of layers; see elman/runtime/encoder.py.");
 }

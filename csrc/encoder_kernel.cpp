@@ -32,9 +32,11 @@ struct Reading {
     Index width() const { return static_cast<Index>(network.directions) * network.hidden; }
     float* h(Index row) const { return output() + row * stride() + static_cast<Index>(side) * network.hidden; }
 
+    bool tabled() const { return depth == 0 && work.ids; }
+
     // The gates' sums before the hidden state's product.
     const float* start(Index row) const {
-        if (direction.table) return direction.table + work.ids[row] * network.columns;
+        if (tabled()) return work.table[side] + work.ids[row] * work.table_stride;
         return work.gates[side] + row * network.columns;
     }
 };
@@ -80,7 +82,7 @@ ELMAN_INLINE void multiply_all(const Matrix& m, const float* data, Index stride,
 // What the layer sees, for all steps at once.
 void project(const Reading& reading, const Member& member) {
     const EncoderDirection& direction = reading.direction;
-    if (direction.table) return;
+    if (reading.tabled()) return;
     float* gates = reading.work.gates[reading.side];
     const Index columns = reading.network.columns;
     multiply_all(direction.input, reading.below(), reading.below_stride(), reading.work.offsets[reading.work.steps],
@@ -318,6 +320,12 @@ void pool(const Reading& top, int index, int count) {
 }
 
 }  // namespace
+
+// Every thread of a region calls this: the first layer's gates of every row, as a table has them.
+void first_gates(const EncoderNetwork& network, const EncoderWork& work, int index, int count) {
+    for (int side = 0; side < network.directions; ++side)
+        project({network, work, 0, side}, {work, index, index, count});
+}
 
 // Every thread of a region calls this; the answer is `result`, or where there is no head `pooled` or the last layer's
 // output.

@@ -53,13 +53,15 @@ struct EncoderStop {
 
 struct EncoderWork {
     int texts, steps;
-    const int* lengths;  // B, the longest first
-    const int* offsets;  // T+1
-    const int* ids;      // N; null where vectors are read
-    float* seen;         // N x seen_stride: the vectors; dense: and then the outputs of all layers
+    const int* lengths;     // B, the longest first
+    const int* offsets;     // T+1
+    const int* ids;         // N; null where vectors are read
+    const float* table[2];  // of each direction: what would be in `gates` of the first layer, a row for every id
+    Index table_stride;
+    float* seen;  // N x seen_stride: the vectors; dense: and then the outputs of all layers
     Index seen_stride;
     float* outputs[2];       // N x D*hidden: of this layer and of the one below; not dense
-    float* gates[2];         // N x columns, of each direction: the part of what the layer sees
+    float* gates[2];         // N x columns, of each direction: the bias, and the part of what the layer sees
     float* c[2];             // B x hidden; LSTM
     float* final[2];         // L x D x B x hidden: h, and c of an LSTM, after the last step; null where nobody asks
     float* queries;          // N x the query's units, padded; attention

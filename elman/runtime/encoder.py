@@ -4,10 +4,12 @@ encoder = Encoder(Layers("body", "lstm", 64, 128), arrays, embedding="embedding"
 scores = encoder(ids, lengths)
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from elman import kernels
 from elman.errors import UserError
@@ -17,6 +19,7 @@ from elman.runtime.layers import Layers
 from elman.runtime.quantise import Arrays
 from elman.runtime.stacked import Head, StackedEncoder
 from elman.runtime.weights import Float, Shapes, Weights, arrays_of, type_refusal
+from elman.runtime.words import KnownWords
 
 if TYPE_CHECKING:
     from torch import nn
@@ -60,10 +63,11 @@ class Encoder(Threaded):
     """Layers whose weights were packed once and never change; several threads of a program may use them at once.
 
     It reads vectors, or the ids of the `embedding` of that name, or with `one_hot` ids in the place of one-hot vectors,
-    and answers for every step; with a `pooling` (last, mean, max, last-max-mean or attention, whose weights have
-    `pooling_name`) for every text. With the `output` layer of that name the answers are what it makes of them, else
-    they are the states themselves. `threads` is how many it uses at most (None: as many as `kernels.threads()` says); a
-    short text is quickest on one.
+    or words, whose vectors `words` makes (W words to W x I). What the first layer makes of an id or a word by itself is
+    kept for the next time. It answers for every step; with a `pooling` (last, mean, max, last-max-mean or attention,
+    whose weights have `pooling_name`) for every text. With the `output` layer of that name the answers are what it
+    makes of them, else they are the states themselves. `threads` is how many it uses at most (None: as many as
+    `kernels.threads()` says); a short text is quickest on one.
 
     >>> layers = Layers("body", "gru", 3, 5, bidirectional=True)
     >>> shapes = {**layers.shapes(), "output.weight": (4, 10), "output.bias": (4,)}
@@ -80,6 +84,7 @@ class Encoder(Threaded):
         *,
         embedding: str | None = None,
         one_hot: bool = False,
+        words: Callable[[list[str]], Float] | None = None,
         pooling: str | None = None,
         pooling_name: str = POOLING,
         output: str | None = None,
@@ -88,7 +93,6 @@ class Encoder(Threaded):
         if (reason := encoder_refusal(layers)) is not None:
             raise UserError(reason)
         super().__init__(threads)
-        self._inputs = layers.input_size
         tops = {"attention": pooling_name if pooling == "attention" else None, "output": output}
         weights = Weights(arrays, {**layers.shapes(), **_shapes(layers, arrays, embedding, tops, pooling)})
         self._backward, self._pooled = layers.direction == "backward", pooling is not None
@@ -97,8 +101,12 @@ class Encoder(Threaded):
         if vectors is not None:
             ids = len(vectors)
         folded = ids > 0 and is_packed(layers) and _folds(layers, ids, one_hot)
-        self._vectors, self._one_hot = None if folded else vectors, one_hot and not folded
+        self._words, self._known = words is not None, None if words is None else KnownWords(words)
+        self._vectors: Callable[[Any], Float] | None = None  # of ids
+        if ids and not folded:
+            self._vectors = partial(one_hots, ids) if vectors is None else partial(looked_up, vectors)
         self._stacked: StackedEncoder | None = None
+        self._has_gates = False
         if not is_packed(layers):
             self._stacked = StackedEncoder(layers, weights, Head(pooling, **tops))
             return
@@ -111,6 +119,10 @@ class Encoder(Threaded):
             self._native = kernels.native.make_encoder(description)
         except ValueError as error:
             raise UserError(f"the network cannot be packed: {error}") from None
+        made = words or self._vectors
+        if made is not None and self._native.has_gates:
+            self._known = KnownWords(lambda new: self._native.gates(made(new), self.threads))
+            self._has_gates = True
 
     @classmethod
     def of(
@@ -166,8 +178,15 @@ class Encoder(Threaded):
             if self._stacked is None and self._native.ids:
                 ids = whole_numbers(inputs, "the ids")
                 return cast(Answers, self._native.read_ids(ids, many, self.threads, final))
-            read = inputs if self._vectors is None else looked_up(self._vectors, inputs)
-            read = np.ascontiguousarray(one_hot(self._inputs, inputs) if self._one_hot else read, np.float32)
+            if self._known is not None:
+                met = np.asarray(inputs) if self._words else whole_numbers(inputs, "the ids")
+                table, rows = self._known.find(met.tolist())
+                if self._has_gates:
+                    return cast(Answers, self._native.read_gates(table, rows, many, self.threads, final))
+                inputs = table.take(rows, axis=0)
+            elif self._vectors is not None:
+                inputs = self._vectors(inputs)
+            read = np.ascontiguousarray(inputs, np.float32)
             if self._stacked is not None:
                 found, states = self._stacked(read, many, self.threads)
                 return found, states if final else ()
@@ -208,7 +227,7 @@ def ngram_scores(table: Float, texts: Ragged, order: int) -> Float:
     return cast(Float, NGRAM_SCALE * np.add.reduceat(scores, texts.starts))
 
 
-def looked_up(vectors: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
+def looked_up(vectors: NDArray[Any], ids: ArrayLike) -> NDArray[Any]:
     """The vectors of ids; UserError where one has none.
 
     >>> looked_up(np.eye(2, dtype=np.float32), np.array([1])).tolist()
@@ -220,10 +239,10 @@ def looked_up(vectors: NDArray[Any], ids: NDArray[Any]) -> NDArray[Any]:
     return vectors.take(ids, axis=0)
 
 
-def one_hot(size: int, ids: NDArray[Any]) -> Float:
+def one_hots(size: int, ids: ArrayLike) -> Float:
     """A vector with a single one for each id; UserError where an id is beyond `size`.
 
-    >>> one_hot(3, np.array([2, 0])).tolist()
+    >>> one_hots(3, np.array([2, 0])).tolist()
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
     places = looked_up(np.arange(size), ids)  # which are the ids themselves, checked

@@ -1,18 +1,22 @@
 """The vectors of words that were met before: in a running text most words have been."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from threading import Lock
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from elman.runtime.weights import Float
 
 KEPT, NUMBERS = 1 << 14, 1 << 24  # words and their numbers at most, unless one call has more: a text without end must
 # not end up in memory
+LINE = 64
+"""Bytes of a cache line, at which a row begins where its size allows it."""
 
 
 class KnownWords:
-    """Looks up words, and has those that are new made, W words to W x E, once for all later calls.
+    """Looks up words or their ids, and has those that are new made, W words to W x E, once for all later calls.
 
     Several threads may ask at the same time; a new word is made by one of them while the others wait.
 
@@ -24,28 +28,39 @@ class KnownWords:
     [[3.0]]
     """
 
-    def __init__(self, make: Callable[[list[str]], Float]) -> None:
+    def __init__(self, make: Callable[[list[Any]], Float]) -> None:
         self._make, self._lock = make, Lock()
-        self._rows: dict[str, int] = {}
+        self._rows: dict[Hashable, int] = {}
         self._table: Float = np.zeros((0, 0), np.float32)
 
-    def __call__(self, tokens: Sequence[str]) -> Float:
-        """The vector of each token, N x E."""
+    def __call__(self, words: Sequence[Hashable]) -> Float:
+        """The vector of each word, N x E."""
+        table, rows = self.find(words)
+        return table.take(rows, axis=0)
+
+    def find(self, words: Sequence[Hashable]) -> tuple[Float, NDArray[np.int64]]:
+        """A table, and the row of each word in it; these rows do not change any more."""
         with self._lock:
             rows = self._rows
-            new = [word for word in dict.fromkeys(tokens) if word not in rows]
-            if len(rows) + len(new) > min(KEPT, NUMBERS // max(1, self._table.shape[1])):
-                rows.clear()
-                new = list(dict.fromkeys(tokens))
+            new = [word for word in dict.fromkeys(words) if word not in rows]
+            if len(rows) + len(new) > len(self._table):
+                self._rows = rows = {}
+                new = list(dict.fromkeys(words))
             if new:
                 self._add(new)
-            return self._table.take([rows[token] for token in tokens], axis=0)
+            return self._table, np.array([rows[word] for word in words], np.int64)
 
-    def _add(self, new: list[str]) -> None:
+    def _add(self, new: list[Hashable]) -> None:
         vectors, first = self._make(new), len(self._rows)
-        if first + len(new) > len(self._table):
-            table = np.zeros((2 * (first + len(new)), vectors.shape[1]), np.float32)
-            table[:first] = self._table[:first] if first else 0
-            self._table = table
+        if not first:  # others may still read the table that there was
+            size = vectors.shape[1]
+            self._table = _aligned(max(len(new), min(KEPT, NUMBERS // max(1, size))), size)
         self._table[first : first + len(new)] = vectors
         self._rows.update(zip(new, range(first, first + len(new)), strict=True))
+
+
+def _aligned(rows: int, size: int) -> Float:
+    """Zeros that begin at a cache line; what is never written to takes no memory."""
+    numbers = np.zeros(rows * size + LINE // 4, np.float32)
+    first = -numbers.ctypes.data % LINE // 4
+    return numbers[first : first + rows * size].reshape(rows, size)

@@ -27,7 +27,6 @@ from elman.runtime import Encoder as CompiledLayers
 from elman.runtime.encoder import ngram_scores, pooled_size
 from elman.runtime.quantise import Arrays, dequantised
 from elman.runtime.weights import Shapes
-from elman.runtime.words import KnownWords
 from elman.tasks.folder import Config
 from elman.tasks.model import Model
 from elman.tasks.predict import PredictOptions
@@ -422,17 +421,15 @@ class CompiledClassifier:
     """Encoded texts to a score for each class, with no PyTorch call inside."""
 
     def __init__(self, model: TextClassifier, weights: Arrays) -> None:
-        self.known: KnownWords | None = None
         body, *spelling = model.layers()
+        reads: dict[str, Any] = {"embedding": "embedding"} if model.config.model.embedding else {"one_hot": True}
         if isinstance(model.vocabulary, WordEncoder):
             self.speller, size = model.vocabulary.speller, model.vocabulary.size
             embedded = "embedding.weight" in weights
-            self.vectors = dequantised(weights, "embedding.weight") if embedded else np.eye(size, dtype=np.float32)
+            self.embedding = dequantised(weights, "embedding.weight") if embedded else np.eye(size, dtype=np.float32)
             self.characters = CompiledCharacters("spelling", weights, spelling[0])
-            self.known = KnownWords(self._words)
-        reads: dict[str, Any] = {"embedding": "embedding"} if model.config.model.embedding else {"one_hot": True}
+            reads = {"words": self._vectors}
         pooling = model.config.model.pooling
-        reads = reads if self.known is None else {}
         self.encoder = CompiledLayers(body, weights, pooling=pooling, output="output", **reads)
         self.order = model.config.model.ngrams
         self.ngrams = dequantised(weights, "ngrams.weight") if self.order else None
@@ -446,15 +443,14 @@ class CompiledClassifier:
         return np.ascontiguousarray(found[np.argsort(np.concatenate(groups))])
 
     def _read(self, encoded: Ragged) -> np.ndarray:
-        inputs = encoded.data if self.known is None else self.known(encoded.data.tolist())
-        found = self.encoder(inputs, encoded.lengths)
+        found = self.encoder(encoded.data, encoded.lengths)
         return found if self.ngrams is None else found + ngram_scores(self.ngrams, encoded, self.order)
 
-    def _words(self, words: list[str]) -> np.ndarray:
+    def _vectors(self, words: list[str]) -> np.ndarray:
         """Distinct words to the vectors of the word and of its characters, side by side."""
         spelled = self.speller(words)
         characters = self.characters(spelled.characters, spelled.lengths)  # W x 2H
-        return np.concatenate([self.vectors.take(spelled.ids, axis=0), characters], axis=1)
+        return np.concatenate([self.embedding.take(spelled.ids, axis=0), characters], axis=1)
 
 
 def chances(logits: np.ndarray, several: bool) -> np.ndarray:

@@ -586,16 +586,18 @@ class CompiledTagger:
             self.words = np.eye(self.speller.words.size, dtype=np.float32)
         self.characters = CompiledCharacters("characters", weights, spelling[0]) if spelling else None
         self.features = [plain[f"features.embeddings.{n}.weight"] for n in range(len(model._feature_sizes()))]
-        self.known = KnownWords(self._vectors)
         self.strings = CompiledStrings(strings, weights, model.string_readers) if model.config.strings else None
-        self.encoder = Encoder(body, weights, output="scores")
+        self.known = KnownWords(self._vectors)
+        self.encoder = Encoder(body, weights, words=self._vectors if self.strings is None else None, output="scores")
 
     def scores(self, sentences: Ragged) -> np.ndarray:
         """The score of every tag for every token (N x K), sentence after sentence."""
-        vectors = [self.known(sentences.data.tolist())] if self.reads_words else []
-        if self.strings is not None:
-            vectors.append(self.strings([one.tolist() for one in sentences]))
-        return self.encoder(vectors[0] if len(vectors) == 1 else np.concatenate(vectors, axis=1), sentences.lengths)
+        if self.strings is None:
+            return self.encoder(sentences.data, sentences.lengths)
+        vectors = self.strings([one.tolist() for one in sentences])
+        if self.reads_words:
+            vectors = np.concatenate([self.known(sentences.data.tolist()), vectors], axis=1)
+        return self.encoder(vectors, sentences.lengths)
 
     @property
     def reads_words(self) -> bool:

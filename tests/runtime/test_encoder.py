@@ -326,3 +326,60 @@ def test_wrong_input_is_told_and_never_read() -> None:
         with pytest.raises(UserError):
             compiled(inputs, lengths)
     assert compiled(vectors, [2, 3]).shape == (5, 5)
+
+
+# Words
+
+
+@pytest.mark.parametrize("quantised", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"cell": "lstm", "bidirectional": True},
+        {"cell": "gru", "num_layers": 2, "pooling": "last-max-mean"},
+        {"cell": "rnn", "num_layers": 2, "connections": "residual"},
+        {"cell": "lstm", "inputs": 26, "num_layers": 2, "bidirectional": True, "connections": "residual"},
+        {"cell": "gru", "num_layers": 2, "connections": "dense"},
+        {"cell": "lstm", "proj_size": 5},
+    ],
+    ids=str,
+)
+def test_words_are_read_as_their_vectors_are(options: dict, quantised: bool) -> None:
+    network = Network(**options)
+    arrays = quantise(arrays_of(network)) if quantised else arrays_of(network)
+    body = Layers.of(network.body, "body")
+    rest = {"pooling": options.get("pooling"), "output": "output"}
+    table = np.random.default_rng(0).normal(size=(300, body.input_size)).astype(np.float32)
+    made: list[str] = []
+
+    def make(words: list[str]) -> np.ndarray:
+        made.extend(words)
+        return table[[int(word) for word in words]]
+
+    by_words, by_vectors = Encoder(body, arrays, words=make, **rest), Encoder(body, arrays, **rest)
+    generator = np.random.default_rng(1)
+    for lengths in ([7], [3, 9, 1], [40] * 30):
+        ids = generator.integers(0, 300, sum(lengths))
+        found = by_words(ids.astype(str), lengths)
+        np.testing.assert_array_equal(found, by_vectors(table[ids], lengths))
+    assert len(made) == len(set(made)) > 250
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward", "both"])
+def test_ids_are_read_as_their_vectors_are(direction: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoder, "TABLE_BYTES", 0)  # as of many ids
+    layers = Layers("body", "lstm", 7, 13, direction=direction)
+    generator = np.random.default_rng(0)
+    arrays = {name: generator.normal(size=shape).astype(np.float32) for name, shape in layers.shapes().items()}
+    arrays["embedding.weight"] = generator.normal(size=(50, 7)).astype(np.float32)
+    ids, lengths = generator.integers(0, 50, 23), [5, 11, 7]
+    by_ids, by_vectors = Encoder(layers, arrays, embedding="embedding"), Encoder(layers, arrays)
+    for _ in range(2):
+        found, states = by_ids.with_final(ids, lengths)
+        expected, final = by_vectors.with_final(arrays["embedding.weight"][ids], lengths)
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(states[1], final[1])
+    for wrong in ([50], [-1], [1.0], ["a"]):
+        with pytest.raises(UserError, match="the ids"):
+            by_ids(np.array(wrong), [1])
+    np.testing.assert_array_equal(by_ids(ids, lengths), expected)

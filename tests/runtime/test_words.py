@@ -46,3 +46,17 @@ def test_threads_get_their_own_words() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(ask, range(200)))
+
+
+def test_rows_that_were_found_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "KEPT", 3)
+    known = lengths_of([])
+    table, rows = known.find(["a", "bb", "ccc"])
+    known(["dddd", "eeeee"])  # which leaves no room for the others
+    assert table[rows].tolist() == [[1, 97], [2, 98], [3, 99]]
+    assert known(["ccc"]).tolist() == [[3, 99]]
+
+
+def test_rows_begin_at_cache_lines() -> None:
+    table, _ = KnownWords(lambda new: np.ones((len(new), 32), np.float32)).find(["a"])
+    assert table.ctypes.data % words.LINE == 0
