@@ -4,7 +4,6 @@ import asyncio
 import json
 import math
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import suppress
 from typing import Any, TypeVar
 
 from fastapi import Request, Response
@@ -14,6 +13,7 @@ from elman.serve.limits import Limits
 from elman.serve.service import Service
 
 T = TypeVar("T")
+JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 SHORT = 0.05
 """Seconds after which it is worth to look whether a client still waits."""
 QUICK = 4096
@@ -33,10 +33,9 @@ def service_of(request: Request) -> Service:
 def to_json(value: Any) -> bytes:
     """A value as JSON; numbers that JSON has no words for become null."""
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        return JSON.encode(value).encode()
     except ValueError:
-        text = json.dumps(_finite(value), ensure_ascii=False, separators=(",", ":"))
-        return text.encode("utf-8", "replace")
+        return JSON.encode(_finite(value)).encode("utf-8", "replace")
 
 
 def _finite(value: Any) -> Any:
@@ -75,22 +74,32 @@ async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
 
     Whether it has left is not looked at in the first moment, in which most answers come.
     """
-    task, leaving = asyncio.ensure_future(work), None
-    try:
-        await asyncio.wait((task,), timeout=SHORT)
-        if not task.done():
-            leaving = asyncio.ensure_future(until_gone(request))
-            await asyncio.wait((task, leaving), return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            return task.result()
-        raise Gone
-    finally:
-        if leaving is not None:
-            leaving.cancel()
-        if not task.done():
+    task, leaving, gone = asyncio.current_task(), list[asyncio.Task[None]](), False
+    assert task is not None
+
+    def look() -> None:
+        leaving.append(asyncio.ensure_future(until_gone(request)))
+        leaving[0].add_done_callback(leave)
+
+    def leave(looking: asyncio.Task[None]) -> None:
+        nonlocal gone
+        if not looking.cancelled():
+            gone = True
             task.cancel()
-            with suppress(asyncio.CancelledError, Exception):
-                await task
+
+    timer = asyncio.get_running_loop().call_later(SHORT, look)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if not gone:
+            raise
+        task.uncancel()
+        raise Gone from None
+    finally:
+        timer.cancel()
+        for looking in leaving:
+            looking.remove_done_callback(leave)
+            looking.cancel()
 
 
 class EventStream(Response):

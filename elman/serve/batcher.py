@@ -55,6 +55,8 @@ class Batcher:
 
     def __init__(self, name: str, limits: Limits, metrics: Metrics) -> None:
         self.name, self.limits, self.metrics = name, limits, metrics
+        self._queue, self._queued = metrics.queue.labels(name), metrics.queued.labels(name)
+        self._batch = metrics.batch.labels(name)
         self._waiting: deque[Job] = deque()
         self._changed = threading.Condition()
         self._closed = False
@@ -68,6 +70,8 @@ class Batcher:
     @property
     def full(self) -> bool:
         """Whether as many jobs wait as may: by their number, or by the time that they will take."""
+        if not self._waiting:
+            return False
         seconds = sum(count * self._pace.get(kind, 0.0) for kind, count in self._items.copy().items())
         return seconds > self.limits.max_seconds / 2 or len(self._waiting) >= self.limits.max_queue
 
@@ -80,19 +84,24 @@ class Batcher:
                 raise full(self.metrics, f"{self.name!r} has {len(self._waiting)} requests waiting")
             self._waiting.append(job)
             self._items[job.kind] += len(job.items)
-            self.metrics.queue.labels(self.name).set(len(self._waiting))
+            self._queue.set(len(self._waiting))
             self._changed.notify()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name=f"batches of {self.name}", daemon=True)
                 self._thread.start()
+        end = loop.call_later(self.limits.max_seconds, self._give_up, job)
         try:
-            async with asyncio.timeout(self.limits.max_seconds):
-                return await job.answer
-        except TimeoutError:
-            self.metrics.rejections.labels("time").inc()
-            raise Refused(504, f"this took longer than {self.limits.max_seconds:g} seconds: ask for less") from None
+            return await job.answer
         finally:
+            end.cancel()
             job.gone = True
+
+    def _give_up(self, job: Job) -> None:
+        """Refuse a job that had its time."""
+        if not job.answer.done():
+            self.metrics.rejections.labels("time").inc()
+            seconds = f"{self.limits.max_seconds:g}"
+            job.answer.set_exception(Refused(504, f"this took longer than {seconds} seconds: ask for less"))
 
     def close(self) -> None:
         """End the thread once nothing waits any more; a job that comes later is computed all the same."""
@@ -134,7 +143,7 @@ class Batcher:
     def _take(self) -> list[tuple[Job, int, int]]:
         self._waiting = deque(job for job in self._waiting if not job.gone)
         if not self._waiting:
-            self.metrics.queue.labels(self.name).set(0)
+            self._queue.set(0)
             return []
         key = self._waiting[0].key
         alike = [job for job in self._waiting if job.key == key][: self.limits.max_batch]
@@ -144,19 +153,19 @@ class Batcher:
             begin, job.taken = job.taken, min(len(job.items), job.taken + share)
             parts.append((job, begin, job.taken))
             if begin == 0:
-                self.metrics.queued.labels(self.name).observe(now - job.since)
+                self._queued.observe(now - job.since)
         over = {id(job) for job in alike if job.taken == len(job.items)}
         rest = [job for job in self._waiting if id(job) not in over]
         # Those that were served go behind those that were not, so that each key has its turn.
         served = {id(job) for job in alike}
         rest.sort(key=lambda job: id(job) in served)
         self._waiting = deque(rest)
-        self.metrics.queue.labels(self.name).set(len(rest))
+        self._queue.set(len(rest))
         return parts
 
     def _compute(self, parts: list[tuple[Job, int, int]]) -> None:
         items = [item for job, begin, end in parts for item in job.items[begin:end]]
-        self.metrics.batch.labels(self.name).observe(len(items))
+        self._batch.observe(len(items))
         start, first = time.perf_counter(), parts[0][0]
         try:
             answers = list(first.work(items))

@@ -9,8 +9,8 @@ import binascii
 import hmac
 import json
 import logging
+import random
 import re
-import secrets
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from http import HTTPStatus
@@ -50,11 +50,16 @@ def crowded(service: Service) -> bytes:
 def last_words(status: int, sentence: str, *more: tuple[bytes, bytes]) -> bytes:
     """A whole answer in HTTP for a connection that is closed then: what came on it is no request that could be read."""
     body = json.dumps(error_body(status, sentence)).encode()
-    length, id = str(len(body)).encode(), secrets.token_hex(8).encode()
+    length = str(len(body)).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", length), (b"connection", b"close")]
-    headers += [*more, *PROTECTION, (b"x-request-id", id)]
+    headers += [*more, *PROTECTION, (b"x-request-id", new_id())]
     first = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()
     return b"\r\n".join([first, *(b"%b: %b" % header for header in headers)]) + b"\r\n\r\n" + body
+
+
+def new_id() -> bytes:
+    """What a request is called that brings no name."""
+    return b"%016x" % random.getrandbits(64)
 
 
 class Front:
@@ -92,7 +97,7 @@ class _Visit:
         self.since, self.status, self._read, self._whole = time.perf_counter(), 0, 0, False
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         given = self.headers.get(b"x-request-id", b"")
-        self.id = given if REQUEST_ID.fullmatch(given) else secrets.token_hex(8).encode()
+        self.id = given if given and REQUEST_ID.fullmatch(given) else new_id()
         scope.setdefault("state", {})["request_id"] = self.id.decode()
 
     def check(self) -> None:
@@ -191,6 +196,4 @@ class _Visit:
         """Note the path, the outcome and the time."""
         route = self.scope.get("route")
         path = getattr(route, "path", None) or (self.scope["path"] if self.scope["path"] in WATCHED else "other")
-        metrics = self.service.metrics
-        metrics.requests.labels(path, str(self.status or "gone")).inc()
-        metrics.duration.labels(path).observe(time.perf_counter() - self.since)
+        self.service.metrics.count(path, str(self.status or "gone"), time.perf_counter() - self.since)

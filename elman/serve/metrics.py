@@ -37,6 +37,15 @@ class Metrics:
         )
         self.tokens = Counter("elman_tokens", "Tokens that were written.", ["model"], **made)
         self.loads = Counter("elman_loads", "Models that were loaded, by outcome.", ["model", "outcome"], **made)
+        self._counted: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
+
+    def count(self, path: str, status: str, seconds: float) -> None:
+        """Count a request."""
+        if (path, status) not in self._counted:
+            self._counted[path, status] = self.requests.labels(path, status), self.duration.labels(path)
+        requests, duration = self._counted[path, status]
+        requests.inc()
+        duration.observe(seconds)
 
     def written(self) -> tuple[bytes, str]:
         """The figures as Prometheus reads them, and their content type."""

@@ -9,7 +9,6 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
-from starlette.requests import ClientDisconnect
 
 from elman.serve.answering import Gone, aside, response_of
 from elman.serve.errors import Refused, first_mistake
@@ -30,10 +29,8 @@ class JsonRoute(APIRoute):
             if kind != "application/json" and not kind.endswith("+json"):
                 raise Refused(415, "send JSON, and say so with 'Content-Type: application/json'")
             try:
-                content = await request.body()
+                content = await _whole(request)
                 body = await aside(len(content), lambda: fields.model_validate_json(content))
-            except ClientDisconnect:
-                raise Gone from None
             except ValidationError as error:
                 sentence, field = first_mistake(error.errors(include_url=False))
                 raise Refused(400, sentence, param=field) from None
@@ -41,6 +38,18 @@ class JsonRoute(APIRoute):
             return answer
 
         return handle
+
+
+async def _whole(request: Request) -> bytes:
+    """The body of a request; `Gone` where the client leaves before its end."""
+    parts, more = [], True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        parts.append(message.get("body", b""))
+        more = message.get("more_body", False)
+    return b"".join(parts)
 
 
 class Shortcut:

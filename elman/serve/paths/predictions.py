@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from elman.serve.answering import (
+    QUICK,
     as_list,
     aside,
     check_characters,
@@ -233,7 +234,7 @@ async def predict(request: Request, body: PredictRequest) -> Response:
         return [predicted(served.model, *item) for item in items]
 
     (found,) = await unless_gone(request, served.batcher.submit(key, [asked], work))
-    return await _answer(served, len(await request.body()), lambda: found)
+    return await _answer(served, int(request.headers.get("content-length", QUICK + 1)), lambda: found)
 
 
 def predicted(model: Any, records: list[Any], options: dict[str, Any]) -> list[Any]:
