@@ -13,6 +13,9 @@ from pydantic import BaseModel, ValidationError
 from elman.serve.answering import Gone, aside, response_of
 from elman.serve.errors import Refused, first_mistake
 
+FASTER = 4
+"""Times less work than writing an answer is reading a request of as many characters."""
+
 
 class JsonRoute(APIRoute):
     """A path whose function takes the request and a body: `async def path(request: Request, body: Fields)`."""
@@ -30,7 +33,7 @@ class JsonRoute(APIRoute):
                 raise Refused(415, "send JSON, and say so with 'Content-Type: application/json'")
             try:
                 content = await _whole(request)
-                body = await aside(len(content), lambda: fields.model_validate_json(content))
+                body = await aside(len(content) // FASTER, lambda: fields.model_validate_json(content))
             except ValidationError as error:
                 sentence, field = first_mistake(error.errors(include_url=False))
                 raise Refused(400, sentence, param=field) from None

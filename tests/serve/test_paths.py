@@ -97,6 +97,14 @@ def test_classes_tags_and_translations(service: Running, models: Path) -> None:
     assert "b" in forced["translation"] and "a" not in forced["translation"]
 
 
+def test_an_empty_token_is_told_with_the_number_of_its_text(service: Running) -> None:
+    found = service.post("/v1/tag", tokens=[["Kurt", "went"], ["Kurt", " "]])
+    assert found.status_code == 400 and found.json()["error"]["param"] == "tokens"
+    assert found.json()["error"]["message"] == "text 2 of 2 has an empty token: leave it out"
+    found = service.post("/v1/tag", tokens=[["Kurt", "went"], ["Kurt"]]).json()["results"]
+    assert [one["text"] for one in found] == ["Kurt went", "Kurt"]
+
+
 def test_drawn_translations_depend_on_their_seed_alone(service: Running) -> None:
     asked = {"input": ["gdced", "hchb"], "temperature": 1.0, "seed": 3}
     first, second = (service.post("/v1/translate", **asked).json()["results"] for _ in range(2))

@@ -84,19 +84,23 @@ async def tag(request: Request, body: TagRequest) -> Response:
     if (body.input is None) == (body.tokens is None):
         raise Refused(400, "a tagger wants either texts in 'input' or ready 'tokens': give one of them", param="input")
     if body.input is not None:
-        texts = as_list(body.input)
+        texts = items = as_list(body.input)
         check_texts(texts, service.limits, "input")
-        cuts = await aside(_size(texts), lambda: [cut(text) for text in texts])
     else:
         given: Any = body.tokens
-        sentences = [given] if isinstance(given[0], str) else given
-        texts = [" ".join(tokens) for tokens in sentences]
+        items = [given] if isinstance(given[0], str) else given
+        texts = [" ".join(tokens) for tokens in items]
         check_texts(texts, service.limits, "tokens")
-        cuts = await aside(_size(texts), lambda: [join(tokens) for tokens in sentences])
-    for number, one in enumerate(cuts, 1):
-        if not one.tokens or not all(token.strip() for token in one.tokens):
-            raise Refused(400, f"text {number} of {len(cuts)} has an empty token, or none at all: give it at least one")
-    found = await unless_gone(request, served.batcher.submit("tag", cuts, served.model.tag))
+        for number, tokens in enumerate(items, 1):
+            if not all(token.strip() for token in tokens):
+                raise Refused(400, f"text {number} of {len(items)} has an empty token: leave it out", param="tokens")
+
+    def work(several: list[Any]) -> list[Any]:
+        cuts = [cut(one) if isinstance(one, str) else join(one) for one in several]
+        found: list[Any] = served.model.tag(cuts)
+        return found
+
+    found = await unless_gone(request, served.batcher.submit("tag", items, work))
     return await _answer(served, _size(texts), lambda: (one.to_dict() for one in found))
 
 
