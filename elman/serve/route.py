@@ -35,7 +35,7 @@ class JsonRoute(APIRoute):
                 content = await _whole(request)
                 body = await aside(len(content) // FASTER, lambda: fields.model_validate_json(content))
             except ValidationError as error:
-                sentence, field = first_mistake(error.errors(include_url=False))
+                sentence, field = first_mistake(error.errors(include_url=False, include_input=False))
                 raise Refused(400, sentence, param=field) from None
             answer: Response = await endpoint(request, body)
             return answer

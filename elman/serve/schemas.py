@@ -8,9 +8,13 @@ from elman.decode.beam import MOST_COVERAGE
 from elman.serve.drawing import Format
 from elman.train.recipe import Count
 
+FIRST = Field(fail_fast=True)
+"""Of a list: its first mistake is told, and no other looked for, of which there may be a million."""
+SOME = Field(min_length=1, fail_fast=True)
+"""Of a list that has something in it: the same."""
 Text = Annotated[str, Field(min_length=1)]
-Texts = Annotated[list[Text], Field(min_length=1)]
-Tokens = Annotated[list[Text], Field(min_length=1)]
+Texts = Annotated[list[Text], SOME]
+Tokens = Annotated[list[Text], SOME]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
@@ -39,14 +43,14 @@ class CompletionRequest(_Request):
     """A completion as OpenAI's clients ask for it; `top_k`, `repetition_penalty` and `label` are Elman's own."""
 
     model_config = example(model="mine", prompt="ROMEO:", max_tokens=40, temperature=0.8, seed=1)
-    prompt: str | list[str] = ""
+    prompt: str | Annotated[list[str], FIRST] = ""
     max_tokens: int = Field(16, ge=0)
     temperature: Number = Field(1.0, ge=0, le=100)
     top_p: Number = Field(1.0, gt=0, le=1)
     top_k: Count = Field(0, ge=0)
     repetition_penalty: Number = Field(1.0, gt=0, le=100)
     seed: int | None = Field(None, ge=0, lt=2**63)
-    stop: str | Annotated[list[str], Field(max_length=64)] | None = None
+    stop: str | Annotated[list[str], Field(max_length=64, fail_fast=True)] | None = None
     n: int = Field(1, ge=1)
     echo: bool = False
     logprobs: int | None = Field(None, ge=0, le=20)
@@ -57,7 +61,7 @@ class CompletionRequest(_Request):
     suffix: None = None
     presence_penalty: Number | None = Field(None, ge=0, le=0, description="Not offered: 0, or left out.")
     frequency_penalty: Number | None = Field(None, ge=0, le=0, description="Not offered: 0, or left out.")
-    logit_bias: Annotated[dict[str, float], Field(max_length=0)] | None = Field(None, description="Not offered.")
+    logit_bias: Annotated[dict[str, Any], Field(max_length=0)] | None = Field(None, description="Not offered.")
     user: str | None = Field(None, description="Not used.")
 
 
@@ -72,7 +76,7 @@ class NextRequest(InputRequest):
     """A text whose next tokens are asked for."""
 
     model_config = example(input="To be, or not to ", top=3)
-    input: str | Annotated[list[str], Field(min_length=1)]
+    input: str | Annotated[list[str], SOME]
     top: Count = Field(10, ge=1)
     label: str | None = None
     words: bool = False
@@ -91,7 +95,7 @@ class TagRequest(_Request):
 
     model_config = example(input="Ask Ada Lovelace.")
     input: Text | Texts | None = None
-    tokens: Tokens | Annotated[list[Tokens], Field(min_length=1)] | None = None
+    tokens: Tokens | Annotated[list[Tokens], SOME] | None = None
 
 
 class TranslateRequest(InputRequest):
@@ -106,8 +110,8 @@ class TranslateRequest(InputRequest):
     max_length: Count | None = Field(None, ge=1)
     block_ngrams: Count = Field(0, ge=0)
     prefix: str = ""
-    require: tuple[str, ...] = ()
-    forbid: tuple[str, ...] = ()
+    require: Annotated[tuple[str, ...], FIRST] = ()
+    forbid: Annotated[tuple[str, ...], FIRST] = ()
     temperature: Number | None = Field(None, ge=0)
     top_k: Count = Field(0, ge=0)
     top_p: Number = Field(1.0, gt=0, le=1)
@@ -123,9 +127,9 @@ class PredictRequest(_Request):
 
     model_config = example(records=[{"text": "a fine film"}], options={})
     records: (
-        Annotated[list[Text | dict[str, Any]], Field(min_length=1)]
-        | Annotated[list[Number], Field(min_length=1)]
-        | Annotated[list[list[Number]], Field(min_length=1)]
+        Annotated[list[Text | dict[str, Any]], SOME]
+        | Annotated[list[Number], SOME]
+        | Annotated[list[Annotated[list[Number], FIRST]], SOME]
     )
     options: dict[str, Any] = Field(default_factory=dict, description="Those of `elman predict`, by name.")
 
@@ -135,8 +139,8 @@ class ExplainRequest(_Request):
 
     model_config = example(view="saliency", input="a fine film", options={})
     view: str | None = Field(None, description="A view of the model; the first if not given.")
-    input: Text | Annotated[list[Text | Tokens], Field(min_length=1)] | None = None
-    records: Annotated[list[dict[str, Any]], Field(min_length=1)] | None = Field(
+    input: Text | Annotated[list[Text | Tokens], SOME] | None = None
+    records: Annotated[list[dict[str, Any]], SOME] | None = Field(
         None, description="As /v1/predict takes them: 'image' in base64 and, where one is asked about it, 'question'."
     )
     options: dict[str, Any] = Field(default_factory=dict, description="Those of the view, by name.")
@@ -160,15 +164,15 @@ class RunRequest(BaseModel):
     task: str
     name: str = Field(description="What the run is called: a folder of this name is made.")
     recipe: str | None = Field(None, description="A recipe that comes with Elman.")
-    train: list[str] = Field(default_factory=list, description="Files of the service's folder of data.")
-    settings: list[str] = Field(default_factory=list, description="Such as train.epochs=3.")
+    train: list[str] = Field(default_factory=list, fail_fast=True, description="Files of the service's folder of data.")
+    settings: list[str] = Field(default_factory=list, fail_fast=True, description="Such as train.epochs=3.")
 
 
 class LibreRequest(BaseModel):
     """A translation as LibreTranslate's clients ask for it."""
 
     model_config = ConfigDict(extra="ignore", json_schema_extra={"example": {"q": "Hallo", "target": "en"}})
-    q: str | Annotated[list[str], Field(min_length=1)]
+    q: str | Annotated[list[str], SOME]
     source: str = "auto"
     target: str
     format: str = "text"

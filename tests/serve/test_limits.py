@@ -11,8 +11,10 @@ from typing import Any
 
 import httpx
 import pytest
+from pydantic import BaseModel, ValidationError
 
 from elman.bench.load import Endpoint, body, closed, measured, paced
+from elman.serve import schemas
 from tests.serve.running import Running, eventually
 from tests.serve.test_leaving import LONG, raw_request
 
@@ -129,6 +131,30 @@ def malformed(service: Running, seed: int, count: int) -> None:
 
 def test_malformed_requests_have_a_sentence_each(service: Running) -> None:
     malformed(service, seed=1, count=8)
+
+
+REQUESTS = [each for name, each in vars(schemas).items() if name.endswith("Request") and name != "_Request"]
+
+
+@pytest.mark.parametrize("fields", REQUESTS)
+def test_of_a_list_with_many_mistakes_the_first_is_told(fields: type[BaseModel]) -> None:
+    """All of them would take minutes, in which nobody else is answered."""
+    for name in fields.model_fields:
+        for wrong in ([None] * 1000, [[None] * 1000], [["a"], *[[None]] * 1000]):
+            try:
+                fields.model_validate_json(json.dumps({name: wrong}))
+            except ValidationError as error:
+                assert error.error_count() < 10, name
+
+
+def test_a_million_mistakes_do_not_stop_the_service(service: Running) -> None:
+    content = b'{"input": [' + b"1," * 500_000 + b"1]}"
+    headers = {"Content-Type": "application/json"}
+    with ThreadPoolExecutor(1) as pool:
+        sent = pool.submit(service.http.post, "/v1/classify", content=content, headers=headers)
+        for _ in range(20):
+            assert service.http.get("/healthz").elapsed.total_seconds() < 2
+        assert "input" in refused(sent.result(), 400)
 
 
 @pytest.mark.slow

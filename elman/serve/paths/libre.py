@@ -128,7 +128,7 @@ def _fields(kind: str, raw: bytes) -> LibreRequest:
     try:
         return LibreRequest.model_validate(fields)
     except ValidationError as error:
-        raise RequestValidationError(error.errors()) from None
+        raise RequestValidationError(error.errors(include_url=False, include_input=False)) from None
 
 
 def _find(service: Service, body: LibreRequest) -> Served:
