@@ -83,7 +83,7 @@ async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
 
     def leave(looking: asyncio.Task[None]) -> None:
         nonlocal gone
-        if not looking.cancelled():
+        if leaving and not looking.cancelled():  # else the work has ended meanwhile
             gone = True
             task.cancel()
 
@@ -91,15 +91,13 @@ async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
     try:
         return await work
     except asyncio.CancelledError:
-        if not gone:
+        if not gone or task.uncancel():  # somebody else ends it, too
             raise
-        task.uncancel()
         raise Gone from None
     finally:
         timer.cancel()
-        for looking in leaving:
-            looking.remove_done_callback(leave)
-            looking.cancel()
+        while leaving:
+            leaving.pop().cancel()
 
 
 class EventStream(Response):

@@ -1,13 +1,18 @@
 """Clients that leave free what they had, and nobody else notices; the service ends when it is told to."""
 
+import asyncio
 import json
 import signal
 import socket
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from elman.serve import answering
 from tests.serve.running import Running, events, eventually
 
 LONG: dict[str, Any] = {"model": "lm", "prompt": "the ", "max_tokens": 100_000, "stream": True, "seed": 1}
@@ -88,3 +93,43 @@ def test_an_end_that_takes_too_long_is_cut_short(models: Path) -> None:
             assert running.end() == 0
             assert time.monotonic() - start < 20
         assert any("cut off" in line for line in running.said)
+
+
+@pytest.mark.parametrize("ended", [False, True], ids=["answered", "ended"])
+def test_who_leaves_in_the_moment_of_the_answer(monkeypatch: pytest.MonkeyPatch, ended: bool) -> None:
+    """What is done with the answer is not cut off; and who ends the request from outside does end it."""
+    monkeypatch.setattr(answering, "SHORT", 0.0)
+    told = []
+
+    async def both() -> None:
+        loop = asyncio.get_running_loop()
+        leaving, answer = loop.create_future(), loop.create_future()
+
+        async def receive() -> dict[str, str]:
+            await leaving
+            return {"type": "http.disconnect"}
+
+        async def work() -> str:
+            return str(await answer)
+
+        async def request() -> None:
+            try:
+                told.append(await answering.unless_gone(SimpleNamespace(receive=receive), work()))  # type: ignore[arg-type]
+                await asyncio.sleep(0.01)
+                told.append("sent")
+            except answering.Gone:
+                told.append("gone")
+
+        asked = asyncio.ensure_future(request())
+        await asyncio.sleep(0.05)
+        if ended:
+            leaving.set_result(None)
+            await asyncio.sleep(0)
+            loop.call_soon(asked.cancel)
+        else:  # in one turn of the loop: first the answer, then that the client has left
+            loop.call_soon(lambda: (loop.call_soon(answer.set_result, "found"), leaving.set_result(None)))
+        await asyncio.wait([asked], timeout=5)
+        told.append("cancelled" if asked.cancelled() else "done")
+
+    asyncio.run(both())
+    assert told == (["cancelled"] if ended else ["found", "sent", "done"])
