@@ -21,6 +21,10 @@ void copy(float* to, const float* from, Index numbers) {
     std::memcpy(to, from, static_cast<std::size_t>(numbers) * sizeof(float));
 }
 
+int threads_for(Index products, int most) {
+    return static_cast<int>(std::clamp<Index>(products / kProductsWorthACore, 1, most));
+}
+
 }  // namespace
 
 // --- Packing --------------------------------------------------------------------------------------------------------
@@ -122,19 +126,29 @@ class Encoder::Room {
     EncoderWork work{};
     std::vector<int> lengths, offsets, ids;
 
+    // For the vectors of the rows that `offsets` tell of.
+    void prepare_seen(const Encoder& encoder, int threads) {
+        const EncoderNetwork& network = encoder.network_;
+        const Index width = static_cast<Index>(network.directions) * network.hidden;
+        work.steps = static_cast<int>(offsets.size()) - 1;
+        work.offsets = offsets.data();
+        work.seen_stride = network.seen + (network.dense ? network.layers * width : 0);
+        used_ = 0;
+        work.seen = floats(offsets.back() * work.seen_stride);
+        prepare_threads(std::max({work.seen_stride, width, network.pooled_width()}), encoder.kernels_.lanes, threads);
+    }
+
+    // For all that is made of texts, too.
     void prepare(const Encoder& encoder, bool final, int threads) {
+        prepare_seen(encoder, threads);
         const EncoderNetwork& network = encoder.network_;
         const int lanes = encoder.kernels_.lanes;
         const Index rows = offsets.back(), texts = static_cast<Index>(lengths.size());
         const Index width = static_cast<Index>(network.directions) * network.hidden;
         const bool pooled = encoder.pooled(), dense = network.dense;
         work.texts = static_cast<int>(texts);
-        work.steps = static_cast<int>(offsets.size()) - 1;
         work.lengths = lengths.data();
-        work.offsets = offsets.data();
-        work.seen_stride = network.seen + (dense ? network.layers * width : 0);
-        used_ = 0;
-        work.seen = floats(rows * work.seen_stride);
+        work.gates_stride = network.columns;
         for (int i = 0; i < 2; ++i) {
             const bool there = i < network.directions;
             work.outputs[i] = floats(dense || i >= network.layers ? 0 : rows * width);
@@ -147,7 +161,6 @@ class Encoder::Room {
         work.queries = floats(network.query ? rows * padded(network.query.units, lanes) : 0);
         work.pooled = floats(pooled ? texts * network.pooled_width() : 0);
         work.result = floats(network.head ? (pooled ? texts : rows) * padded(network.head.units, lanes) : 0);
-        prepare_threads(std::max({work.seen_stride, width, network.pooled_width()}), lanes, threads);
     }
 
     Index bytes() const {
@@ -236,15 +249,10 @@ void Encoder::lay(const float* from, float* to) const {
     }
 }
 
-int Encoder::threads_for(Index rows, int most) const {
-    const Index worth = products_ * rows / kProductsWorthACore;
-    return static_cast<int>(worth < 1 ? 1 : worth < most ? worth : most);
-}
-
 // With few texts the threads share the units of each; with more, each thread has texts of its own and waits for nobody.
 void Encoder::run(const Texts& texts, float* answers, const Finals& finals, int threads) const {
     const Plan plan(texts);
-    threads = threads_for(plan.starts.back(), threads);
+    threads = threads_for(products_ * plan.starts.back(), threads);
     Interrupt interrupt;
     if (texts.count < 2 * threads && texts.count <= kStreamChunk) {
         read(texts, plan, plan.order, answers, finals, threads, {&interrupt, 0});
@@ -269,17 +277,19 @@ void Encoder::run(const Texts& texts, float* answers, const Finals& finals, int 
     if (failure) std::rethrow_exception(failure);
 }
 
-// Every row is a text of one step.
+// Some rows at a time, each written where it stays.
 void Encoder::gates(const float* vectors, Index rows, float* gates, int threads) const {
-    Room room;
+    std::unique_ptr<Room> room = take_room();
     Interrupt interrupt;
     for (Index first = 0; first < rows; first += kRows) {
         const Index some = std::min(rows - first, kRows);
-        const int members = threads_for(some, threads);
-        room.lengths.assign(static_cast<std::size_t>(some), 1);
-        room.offsets = {0, static_cast<int>(some)};
-        room.prepare(*this, false, members);
-        EncoderWork& work = room.work;
+        const int members = threads_for(some * inputs_ * gates_width(), threads);
+        room->offsets = {0, static_cast<int>(some)};
+        room->prepare_seen(*this, members);
+        EncoderWork& work = room->work;
+        for (int side = 0; side < network_.directions; ++side)
+            work.gates[side] = gates + first * gates_width() + side * network_.columns;
+        work.gates_stride = gates_width();
         work.ids = nullptr;
         work.stop = {&interrupt, 0};
         for (Index row = 0; row < some; ++row)
@@ -287,17 +297,23 @@ void Encoder::gates(const float* vectors, Index rows, float* gates, int threads)
         auto body = [&](int index, int count) { kernels_.first_gates(network_, work, index, count); };
         parallel(members, body);
         interrupt.check();
-        for (Index row = 0; row < some; ++row)
-            for (int side = 0; side < network_.directions; ++side)
-                copy(gates + (first + row) * gates_width() + side * network_.columns,
-                     work.gates[side] + row * network_.columns, network_.columns);
     }
+    keep_room(std::move(room));
+}
+
+std::unique_ptr<Encoder::Room> Encoder::take_room() const {
+    std::unique_ptr<Room> room = rooms_.take([](const Room&) { return true; });  // they grow
+    return room ? std::move(room) : std::make_unique<Room>();
+}
+
+// Where memory ran out before, this is not come to: a room that was half prepared is not used again.
+void Encoder::keep_room(std::unique_ptr<Room> room) const {
+    if (room->bytes() <= kRoomBytes) rooms_.keep(std::move(room));
 }
 
 void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>& chosen, float* answers,
                    const Finals& finals, int threads, EncoderStop stop) const {
-    std::unique_ptr<Room> room = rooms_.take([](const Room&) { return true; });  // they grow
-    if (!room) room = std::make_unique<Room>();
+    std::unique_ptr<Room> room = take_room();
     const int lanes = kernels_.lanes, count = static_cast<int>(chosen.size());
     room->lengths.clear();
     for (const int text : chosen) room->lengths.push_back(texts.lengths[text]);
@@ -345,8 +361,7 @@ void Encoder::read(const Texts& texts, const Plan& plan, const std::vector<int>&
             for (int i = 0; i < count; ++i)
                 copy(finals.parts[part] + (state * texts.count + chosen[static_cast<std::size_t>(i)]) * hidden_,
                      work.final[part] + (state * count + i) * network_.hidden, hidden_);
-    // Where memory ran out before, it is not kept: a room that was half prepared is not used again.
-    if (room->bytes() <= kRoomBytes) rooms_.keep(std::move(room));
+    keep_room(std::move(room));
 }
 
 }  // namespace elman

@@ -84,7 +84,8 @@ class Encoder {
     Matrix keep(const Plain& from, int blocks, const std::vector<Index>& parts);
     const float* keep_rows(const float* from, Index rows, int blocks, Index units);
     void lay(const float* from, float* to) const;
-    int threads_for(Index rows, int most) const;
+    std::unique_ptr<Room> take_room() const;
+    void keep_room(std::unique_ptr<Room> room) const;
     void read(const Texts& texts, const Plan& plan, const std::vector<int>& chosen, float* answers,
               const Finals& finals, int threads, EncoderStop stop) const;
 

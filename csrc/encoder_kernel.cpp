@@ -37,7 +37,7 @@ struct Reading {
     // The gates' sums before the hidden state's product.
     const float* start(Index row) const {
         if (tabled()) return work.table[side] + work.ids[row] * work.table_stride;
-        return work.gates[side] + row * network.columns;
+        return work.gates[side] + row * work.gates_stride;
     }
 };
 
@@ -84,10 +84,10 @@ void project(const Reading& reading, const Member& member) {
     const EncoderDirection& direction = reading.direction;
     if (reading.tabled()) return;
     float* gates = reading.work.gates[reading.side];
-    const Index columns = reading.network.columns;
+    const Index stride = reading.work.gates_stride;
     multiply_all(direction.input, reading.below(), reading.below_stride(), reading.work.offsets[reading.work.steps],
                  member, [&](Index row, Index column, Vector<float> sum) {
-                     store(gates + row * columns + column, sum + load(direction.bias + column));
+                     store(gates + row * stride + column, sum + load(direction.bias + column));
                  });
 }
 

@@ -60,8 +60,9 @@ struct EncoderWork {
     Index table_stride;
     float* seen;  // N x seen_stride: the vectors; dense: and then the outputs of all layers
     Index seen_stride;
-    float* outputs[2];       // N x D*hidden: of this layer and of the one below; not dense
-    float* gates[2];         // N x columns, of each direction: the bias, and the part of what the layer sees
+    float* outputs[2];  // N x D*hidden: of this layer and of the one below; not dense
+    float* gates[2];    // N rows of each direction's columns: the bias, and the part of what the layer sees
+    Index gates_stride;
     float* c[2];             // B x hidden; LSTM
     float* final[2];         // L x D x B x hidden: h, and c of an LSTM, after the last step; null where nobody asks
     float* queries;          // N x the query's units, padded; attention

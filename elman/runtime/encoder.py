@@ -121,7 +121,8 @@ class Encoder(Threaded):
             raise UserError(f"the network cannot be packed: {error}") from None
         made = words or self._vectors
         if made is not None and self._native.has_gates:
-            self._known = KnownWords(lambda new: self._native.gates(made(new), self.threads))
+            native, most = self._native, self._threads  # not itself: what refers to itself is freed late
+            self._known = KnownWords(lambda new: native.gates(made(new), most or kernels.threads()))
             self._has_gates = True
 
     @classmethod
@@ -152,7 +153,7 @@ class Encoder(Threaded):
         )
 
     def __call__(self, inputs: NDArray[Any], lengths: Any) -> Float:
-        """What it makes of texts that lie one after the other: vectors (N x I) or ids (N), `lengths` steps each (B).
+        """What it makes of texts, one after the other: vectors (N x I), ids or words (N), `lengths` steps each (B).
 
         N x C, an answer for each step; with a pooling B x C, one for each text.
         """

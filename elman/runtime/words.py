@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 
 from elman.runtime.weights import Float
 
-KEPT, NUMBERS = 1 << 14, 1 << 24  # words and their numbers at most, unless one call has more: a text without end must
-# not end up in memory
+KEPT, NUMBERS = 1 << 14, 1 << 24
+"""Words and their numbers that are kept at most: a text without end must not end up in memory."""
+TOGETHER = 1 << 10
+"""Words that are made in one go."""
 LINE = 64
 """Bytes of a cache line, at which a row begins where its size allows it."""
+NOTHING: Float = np.zeros((0, 0), np.float32)
 
 
 class KnownWords:
@@ -31,7 +34,7 @@ class KnownWords:
     def __init__(self, make: Callable[[list[Any]], Float]) -> None:
         self._make, self._lock = make, Lock()
         self._rows: dict[Hashable, int] = {}
-        self._table: Float = np.zeros((0, 0), np.float32)
+        self._table = NOTHING
 
     def __call__(self, words: Sequence[Hashable]) -> Float:
         """The vector of each word, N x E."""
@@ -41,22 +44,30 @@ class KnownWords:
     def find(self, words: Sequence[Hashable]) -> tuple[Float, NDArray[np.int64]]:
         """A table, and the row of each word in it; these rows do not change any more."""
         with self._lock:
-            rows = self._rows
-            new = [word for word in dict.fromkeys(words) if word not in rows]
-            if len(rows) + len(new) > len(self._table):
-                self._rows = rows = {}
-                new = list(dict.fromkeys(words))
-            if new:
-                self._add(new)
-            return self._table, np.array([rows[word] for word in words], np.int64)
+            distinct = dict.fromkeys(words)
+            new = [word for word in distinct if word not in self._rows]
+            if len(self._rows) + len(new) > len(self._table):
+                self._rows, self._table, new = {}, NOTHING, list(distinct)  # others may still read the one that was
+            self._add(new)
+            found = self._table, np.array([self._rows[word] for word in words], np.int64)
+            if len(self._table) > _room(self._table.shape[1]):
+                self._rows, self._table = {}, NOTHING
+            return found
 
     def _add(self, new: list[Hashable]) -> None:
-        vectors, first = self._make(new), len(self._rows)
-        if not first:  # others may still read the table that there was
-            size = vectors.shape[1]
-            self._table = _aligned(max(len(new), min(KEPT, NUMBERS // max(1, size))), size)
-        self._table[first : first + len(new)] = vectors
+        first = len(self._rows)
+        for start in range(0, len(new), TOGETHER):
+            vectors = self._make(new[start : start + TOGETHER])
+            if not len(self._table):
+                size = vectors.shape[1]
+                self._table = _aligned(max(len(new), _room(size)), size)
+            self._table[first + start : first + start + len(vectors)] = vectors
         self._rows.update(zip(new, range(first, first + len(new)), strict=True))
+
+
+def _room(size: int) -> int:
+    """How many words of so many numbers are kept."""
+    return min(KEPT, NUMBERS // max(1, size))
 
 
 def _aligned(rows: int, size: int) -> Float:

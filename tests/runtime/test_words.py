@@ -35,6 +35,31 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(known._rows) <= 10
     many = ["y" * (i + 1) for i in range(30)]  # more than are kept, in one call
     assert known(many)[:, 0].tolist() == [len(token) for token in many]
+    assert not known._rows and not len(known._table)
+
+
+def test_many_words_are_made_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "TOGETHER", 4)
+    made: list[list[str]] = []
+    known, many = lengths_of(made), ["x" * (i + 1) for i in range(10)]
+    assert known(many)[:, 0].tolist() == [len(token) for token in many]
+    assert known(["y", *many])[:, 0].tolist() == [1, *(len(token) for token in many)]
+    assert [len(each) for each in made] == [4, 4, 2, 1]
+
+
+def test_words_that_cannot_be_made_do_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "TOGETHER", 2)
+
+    def make(new: list[str]) -> np.ndarray:
+        if "bad" in new:
+            raise ValueError("no such word")
+        return np.array([[len(word)] for word in new], np.float32)
+
+    known = KnownWords(make)
+    for _ in range(2):  # with nothing kept, and with something
+        with pytest.raises(ValueError, match="no such word"):
+            known(["aa", "b", "ccc", "bad"])
+        assert known(["ccc", "aa"]).tolist() == [[3], [2]]
 
 
 def test_threads_get_their_own_words() -> None:
