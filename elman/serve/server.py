@@ -27,6 +27,8 @@ log = logging.getLogger("elman.serve")
 BACKLOG = 2048
 MOST_HEADERS = 2**16
 """Bytes of a request's headers at most."""
+HEAD = tuple(b"HTTP/1.1 %d" % digit for digit in range(2, 6))
+"""What the head of an answer begins with; that a client may go on sending (100) is none."""
 UPGRADE = re.compile(rb"\r\nupgrade:[^\r]*", re.IGNORECASE)
 """An offer to speak HTTP/2, whose request the server would read without its body."""
 KEEP_ALIVE = 65
@@ -61,6 +63,35 @@ def address_of(bound: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+class Joining:
+    """A transport that sends the head of an answer with what follows it, not before: one call of the system instead of
+    two, and a client that is woken once."""
+
+    def __init__(self, transport: Any) -> None:
+        self._transport, self._head = transport, b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send this, or keep it if it is a head."""
+        if not self._head and data.startswith(HEAD) and data.endswith(b"\r\n\r\n"):
+            self._head = data
+            return
+        self._transport.write(self._head + data)
+        self._head = b""
+
+    def flush(self) -> None:
+        """Send a head that nothing follows, as of an answer to HEAD."""
+        if self._head:
+            self.write(b"")
+
+    def close(self) -> None:
+        """Close it when all is sent."""
+        self.flush()
+        self._transport.close()
+
+
 def protocol(service: Service) -> type[Any]:
     """How HTTP is spoken: as the server does, but whoever sends no whole request is not waited for forever, headers end
     somewhere, and who comes when there are as many connections as may be is told so, and nothing else is done for them.
@@ -74,7 +105,7 @@ def protocol(service: Service) -> type[Any]:
         """Bytes of headers that are not whole yet, and of the rest of a request that was refused before it was read."""
 
         def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
+            super().connection_made(Joining(transport))
             self._too_many = len(self.connections) > limits.max_connections
             self._wait()
 
@@ -103,6 +134,10 @@ def protocol(service: Service) -> type[Any]:
             if self._waiting is not None:
                 self._waiting.cancel()
             super().connection_lost(exc)
+
+        def on_response_complete(self) -> None:
+            self.transport.flush()
+            super().on_response_complete()
 
         def send_400_response(self, msg: str) -> None:
             self._end(400, "this is no request in HTTP/1.1: send one")

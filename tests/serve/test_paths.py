@@ -1,6 +1,7 @@
 """What each path answers is what the library answers."""
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import elman
 from elman.sampling import Sampling
 from tests.serve.running import Running, events
+from tests.serve.test_leaving import raw_request
 
 SAMPLED: dict[str, Any] = {"temperature": 0.8, "top_k": 9, "top_p": 0.95, "repetition_penalty": 1.1, "seed": 5}
 
@@ -95,6 +97,18 @@ def test_classes_tags_and_translations(service: Running, models: Path) -> None:
     assert one["alignment"] == local.pharaoh and one["weights"][0] == pytest.approx(local.weights[0], abs=1e-4)
     forced = service.post("/v1/translate", input="gdced", require=["b"], forbid=["a"]).json()["results"][0]
     assert "b" in forced["translation"] and "a" not in forced["translation"]
+
+
+def test_the_head_of_an_answer_comes_by_itself_where_nothing_follows_it(service: Running) -> None:
+    found = service.http.head("/healthz", timeout=10)
+    assert found.status_code == 405 and found.headers["x-request-id"] and not found.content
+    head, blank, body = raw_request("/v1/tag", {"input": "Kurt went."}).partition(b"\r\n\r\n")
+    with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
+        connection.sendall(head + b"\r\nExpect: 100-continue" + blank)
+        assert connection.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(body)
+        answer = connection.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n") and answer.endswith(b"]}")  # both parts in one
 
 
 def test_an_empty_token_is_told_with_the_number_of_its_text(service: Running) -> None:
