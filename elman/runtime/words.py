@@ -1,6 +1,8 @@
 """The vectors of words that were met before: in a running text most words have been."""
 
+import mmap
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from threading import Lock
 from typing import Any
 
@@ -13,8 +15,6 @@ KEPT, NUMBERS = 1 << 14, 1 << 24
 """Words and their numbers that are kept at most: a text without end must not end up in memory."""
 TOGETHER = 1 << 10
 """Words that are made in one go."""
-LINE = 64
-"""Bytes of a cache line, at which a row begins where its size allows it."""
 NOTHING: Float = np.zeros((0, 0), np.float32)
 
 
@@ -60,7 +60,7 @@ class KnownWords:
             vectors = self._make(new[start : start + TOGETHER])
             if not len(self._table):
                 size = vectors.shape[1]
-                self._table = _aligned(max(len(new), _room(size)), size)
+                self._table = _zeros(max(len(new), _room(size)), size)
             self._table[first + start : first + start + len(vectors)] = vectors
         self._rows.update(zip(new, range(first, first + len(new)), strict=True))
 
@@ -70,8 +70,12 @@ def _room(size: int) -> int:
     return min(KEPT, NUMBERS // max(1, size))
 
 
-def _aligned(rows: int, size: int) -> Float:
-    """Zeros that begin at a cache line; what is never written to takes no memory."""
-    numbers = np.zeros(rows * size + LINE // 4, np.float32)
-    first = -numbers.ctypes.data % LINE // 4
-    return numbers[first : first + rows * size].reshape(rows, size)
+def _zeros(rows: int, size: int) -> Float:
+    """Zeros that begin at a page; what is never written to takes no memory. Where the system can be asked for it, pages
+    are small: to be given a large one takes milliseconds, in which a sentence would wait."""
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+    memory = mmap.mmap(-1, max(1, rows * size * 4), **private)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        with suppress(OSError):  # a system without large ones
+            memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory, np.float32, rows * size).reshape(rows, size)
