@@ -74,7 +74,10 @@ def _zeros(rows: int, size: int) -> Float:
     """Zeros that begin at a page; what is never written to takes no memory. Where the system can be asked for it, pages
     are small: to be given a large one takes milliseconds, in which a sentence would wait."""
     private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
-    memory = mmap.mmap(-1, max(1, rows * size * 4), **private)
+    try:
+        memory = mmap.mmap(-1, max(1, rows * size * 4), **private)
+    except (OSError, OverflowError):
+        raise MemoryError(f"no room for {rows:,} x {size:,} numbers") from None
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
         with suppress(OSError):  # a system without large ones
             memory.madvise(mmap.MADV_NOHUGEPAGE)

@@ -85,3 +85,8 @@ def test_rows_that_were_found_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) 
 def test_rows_begin_at_a_cache_line() -> None:
     table, _ = KnownWords(lambda new: np.ones((len(new), 32), np.float32)).find(["a"])
     assert table.ctypes.data % 64 == 0
+
+
+def test_memory_that_is_not_there_is_told_as_such() -> None:
+    with pytest.raises(MemoryError, match="no room for"):
+        words._zeros(1 << 40, 1 << 20)
