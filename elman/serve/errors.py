@@ -93,9 +93,14 @@ def first_mistake(errors: list[Any]) -> tuple[str, str | None]:
     ("'records' is empty: give at least one", 'records')
     >>> first_mistake([{"loc": ("body", "stop"), "type": "too_long", "ctx": {"max_length": 64, "actual_length": 65}}])
     ("'stop' has 65 parts: give at most 64", 'stop')
+    >>> one, several = {"loc": ("input", "str"), "msg": "Not a text"}, {"loc": ("input", "list", 3), "msg": "Not one"}
+    >>> first_mistake([one, several])
+    ("'input.3': not one", 'input.3')
     """
-    # Of a field that may be of several kinds each kind complains: that nothing or too much is in it says most.
-    error = next((one for one in errors if one.get("type") in ("too_short", "too_long")), errors[0])
+    # Of a field that may be of several kinds each kind complains: that nothing or too much is in it says most, and else
+    # the kind that got furthest into it.
+    counted = (one for one in errors if one.get("type") in ("too_short", "too_long"))
+    error = next(counted, None) or max(errors, key=lambda one: len(one.get("loc", ())))
     where = [part for part in error.get("loc", ()) if part not in ("body", "query", "path")]
     # Of a field that may be of several kinds the kind is named too, which says nothing to those who asked.
     name = ".".join(str(part) for part in where if isinstance(part, int) or part == where[0]) or None

@@ -78,8 +78,8 @@ class Joining:
         if not self._head and data.startswith(HEAD) and data.endswith(b"\r\n\r\n"):
             self._head = data
             return
-        self._transport.write(self._head + data)
-        self._head = b""
+        head, self._head = self._head, b""  # gone also where the transport is closed, and complains
+        self._transport.write(head + data)
 
     def flush(self) -> None:
         """Send a head that nothing follows, as of an answer to HEAD."""
