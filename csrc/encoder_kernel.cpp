@@ -168,11 +168,13 @@ bool recur(const Reading& reading, int index, Barrier& team, int member, int mem
         const int groups = (mine.end - mine.begin + together - 1) / together;
         for (int g = 0; g < groups; ++g) {
             // Every other step goes through the weights from the end, whose tail is still in the nearest cache.
-            const int begin = mine.begin + (i % 2 ? groups - 1 - g : g) * together;
+            const bool turned = i % 2;
+            const int begin = mine.begin + (turned ? groups - 1 - g : g) * together;
             const int end = begin + together < mine.end ? begin + together : mine.end;
-            if (step.known)
-                for (int p = begin; p < end; ++p)
-                    multiply(hidden, p, before, 0, step.known, scratch.sums[1] + (p - begin) * room);
+            for (int q = begin; q < end && step.known; ++q) {
+                const int p = turned ? begin + end - 1 - q : q;
+                multiply(hidden, p, before, 0, step.known, scratch.sums[1] + (p - begin) * room);
+            }
             for (int p = begin; p < end; ++p) finish(reading, step, p, scratch.sums[1] + (p - begin) * room);
         }
         if (team.wait(members, stops(work, index, products_of(hidden, step.texts, members)))) return true;

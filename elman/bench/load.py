@@ -2,15 +2,23 @@
 since a client that is slower than the service would measure itself."""
 
 import asyncio
+import ctypes
 import gc
 import json
+import os
 import random
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from typing import NamedTuple
 
 import numpy as np
+
+LAST_CHUNK = b"\r\n0\r\n\r\n"
+"""The end of a body that comes in chunks."""
+TOLD = re.compile(rb'"completion_tokens":\s*(\d+)')
 
 
 @dataclass
@@ -52,11 +60,10 @@ class Endpoint:
 
     def requests(self, first: int) -> Iterator[bytes]:
         """Requests without end, beginning somewhere in the bodies."""
-        while True:
-            body = self.bodies[first % len(self.bodies)]
-            head = f"POST {self.path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-            yield f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
-            first += 1
+        head = f"POST {self.path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: "
+        made = [f"{head}{len(body)}\r\n\r\n".encode() + body for body in self.bodies]
+        first %= len(made)
+        return cycle(made[first:] + made[:first])
 
 
 class Reply(NamedTuple):
@@ -70,49 +77,87 @@ class Reply(NamedTuple):
     """Seconds after which to come again."""
 
 
-class Connection:
-    """A connection that is made anew where the other side has closed it."""
+class Connection(asyncio.Protocol):
+    """A connection that is made anew where the other side has closed it; one request at a time.
+
+    What it reads it reads as it comes: to wake a reader for each part would take as long as some answers.
+    """
 
     def __init__(self, port: int) -> None:
         self.port = port
-        self.reader: asyncio.StreamReader | None = None
-        self.writer: asyncio.StreamWriter | None = None
+        self._transport: asyncio.Transport | None = None
+        self._answer: asyncio.Future[Reply] | None = None
+        self._reading = Reading(0.0)
 
     async def ask(self, request: bytes, due: float | None = None) -> Reply:
         """Send a request and read its answer, whose time counts from when it was due, or else from now."""
-        start = time.perf_counter() if due is None else due
-        if self.reader is None or self.writer is None or self.writer.is_closing():
-            self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port, limit=2**22)
-        self.writer.write(request)
-        head = await self.reader.readuntil(b"\r\n\r\n")
-        status, headers = int(head[9:12]), head.lower()
-        if (length := _number(headers, b"content-length: ")) is not None:
-            await self.reader.readexactly(length)
-            took, tokens = time.perf_counter() - start, 0
-        else:
-            took, tokens = await self._events(start)
-        if b"connection: close" in headers:
-            self.close()
-        return Reply(status, took, tokens, _number(headers, b"retry-after: ") or 0)
+        self._reading, loop = Reading(time.perf_counter() if due is None else due), asyncio.get_running_loop()
+        if self._transport is None or self._transport.is_closing():
+            self._transport, _ = await loop.create_connection(lambda: self, "127.0.0.1", self.port)
+        self._answer = loop.create_future()
+        self._transport.write(request)
+        return await self._answer
 
-    async def _events(self, start: float) -> tuple[float, int]:
-        """Read a body in chunks to its end: when the first event came, and the tokens that the last ones told of."""
-        assert self.reader is not None
-        first, told = 0.0, b""
-        while size := int(await self.reader.readline(), 16):
-            first = first or time.perf_counter() - start
-            told = (told + await self.reader.readexactly(size))[-4096:]
-            await self.reader.readexactly(2)
-        await self.reader.readline()
-        last = told.rpartition(b'"completion_tokens":')[2].strip()
-        digits = bytes(last[: next((i for i, c in enumerate(last) if not 48 <= c <= 57), len(last))])
-        return first, int(digits) if digits else 0
+    def data_received(self, data: bytes) -> None:
+        """Read a part of the answer."""
+        if self._answer is None or self._answer.done():
+            return
+        try:
+            reply = self._reading.read(data)
+        except ValueError as error:
+            self._answer.set_exception(error)
+            return
+        if reply is not None:
+            if self._reading.closes:
+                self.close()
+            self._answer.set_result(reply)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Whoever waits for an answer does so no more."""
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(ConnectionResetError("the connection was closed before the answer's end"))
 
     def close(self) -> None:
         """Close it."""
-        if self.writer is not None:
-            self.writer.close()
-        self.reader = self.writer = None
+        if self._transport is not None:
+            self._transport.close()
+        self._transport = None
+
+
+class Reading:
+    """An answer of which some part has come."""
+
+    def __init__(self, start: float) -> None:
+        self._start, self._first, self._received = start, 0.0, b""
+        self._status, self._length, self._retry_after = 0, 0, 0
+        self._streams = self.closes = False
+
+    def read(self, data: bytes) -> Reply | None:
+        """What came back, once all of it is there; ValueError where it is no HTTP."""
+        self._received += data
+        if not self._status:
+            head, blank, rest = self._received.partition(b"\r\n\r\n")
+            if not blank:
+                return None
+            headers = head.lower() + b"\r\n"
+            self._status, length = int(head[9:12]), _number(headers, b"content-length: ")
+            self._length, self._streams = length or 0, length is None
+            self._retry_after = _number(headers, b"retry-after: ") or 0
+            self._received, self.closes = rest, b"\r\nconnection: close" in headers
+        if not self._streams:
+            return self._reply(0) if len(self._received) >= self._length else None
+        if self._received and not self._first:
+            self._first = time.perf_counter() - self._start
+        self._received = self._received[-4096:]
+        return self._reply(self._tokens()) if self._received.endswith(LAST_CHUNK) else None
+
+    def _reply(self, tokens: int) -> Reply:
+        return Reply(self._status, self._first or time.perf_counter() - self._start, tokens, self._retry_after)
+
+    def _tokens(self) -> int:
+        """The tokens that the last events of a stream told of."""
+        told = TOLD.findall(self._received)
+        return int(told[-1]) if told else 0
 
 
 def _number(headers: bytes, name: bytes) -> int | None:
@@ -125,7 +170,7 @@ async def _ask(connection: Connection, request: bytes, outcome: Tally, due: floa
     """Ask, and note what comes of it; the seconds after which to come again."""
     try:
         answer = await connection.ask(request, due)
-    except (OSError, asyncio.IncompleteReadError, ValueError):
+    except (OSError, ValueError):
         outcome.failed += 1
         connection.close()
         return 0.0
@@ -164,12 +209,46 @@ async def closed(target: Endpoint, clients: int, seconds: float, *, obedient: bo
     return outcome
 
 
+class Alarm:
+    """Sleeps to the moment where the system has timers for that, as Linux: those of an event loop go by whole
+    milliseconds, and one that rounds them down asks over and over in the last half of one."""
+
+    def __init__(self) -> None:
+        self._loop, self._system, self._number = asyncio.get_running_loop(), ctypes.CDLL(None), -1
+        if hasattr(self._system, "timerfd_create"):
+            self._number = self._system.timerfd_create(1, os.O_NONBLOCK)  # by the clock that is never set
+            self._loop.add_reader(self._number, self._ring)
+        self._rung: asyncio.Future[None] | None = None
+
+    async def sleep(self, seconds: float) -> None:
+        """Go on after so long."""
+        if self._number < 0 or seconds <= 0:
+            await asyncio.sleep(max(0.0, seconds))
+            return
+        self._rung = self._loop.create_future()
+        nanoseconds = max(1, int(seconds * 1e9))
+        once = (ctypes.c_long * 4)(0, 0, *divmod(nanoseconds, 10**9))
+        self._system.timerfd_settime(self._number, 0, once, None)
+        await self._rung
+
+    def _ring(self) -> None:
+        os.read(self._number, 8)
+        if self._rung is not None and not self._rung.done():
+            self._rung.set_result(None)
+
+    def close(self) -> None:
+        """Give it back."""
+        if self._number >= 0:
+            self._loop.remove_reader(self._number)
+            os.close(self._number)
+
+
 async def paced(target: Endpoint, rate: float, seconds: float) -> Tally:
     """Requests that come at random, so many a second on average, whether the ones before are answered or not.
 
     The time of each counts from when it was due: a service that stands still makes all that come meanwhile wait.
     """
-    outcome, draw, idle = Tally(), random.Random(1), list[Connection]()
+    outcome, draw, idle, alarm = Tally(), random.Random(1), list[Connection](), Alarm()
     requests, tasks, start = target.requests(0), set[asyncio.Task[None]](), time.perf_counter()
 
     async def one(request: bytes, due: float) -> None:
@@ -186,9 +265,10 @@ async def paced(target: Endpoint, rate: float, seconds: float) -> Tally:
             tasks.add(task)
             task.add_done_callback(tasks.discard)
             due += draw.expovariate(rate)
-        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        await alarm.sleep(due - time.perf_counter())
     await asyncio.gather(*tasks)
     outcome.seconds = time.perf_counter() - start
+    alarm.close()
     for connection in idle:
         connection.close()
     return outcome

@@ -120,6 +120,18 @@ def gigabytes_per_second(size: int, seconds: float = 0.2) -> float:
     return passes * 4 * count / best / 1e9
 
 
+def standstills(seconds: float = 1.0) -> float:
+    """How often in a second a thread that only looks at the clock misses a millisecond or more: a machine that has
+    neighbours, or other work, has such moments by itself, and whatever is measured on it has them too."""
+    found, start = 0, time.perf_counter()
+    last = start
+    while last < start + seconds:
+        now = time.perf_counter()
+        found += now - last >= 1e-3
+        last = now
+    return found / (last - start)
+
+
 def installed(package: str) -> str | None:
     """The version of a package, None where it is not installed.
 

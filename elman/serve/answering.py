@@ -3,7 +3,7 @@
 import asyncio
 import json
 import math
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from fastapi import Request, Response
@@ -103,7 +103,7 @@ async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
 class EventStream(Response):
     """Server-sent events, ended at once when the client leaves: `leave` is then called, and must end `events`."""
 
-    def __init__(self, request: Request, events: AsyncIterator[bytes], leave: Callable[[], None]) -> None:
+    def __init__(self, request: Request, events: AsyncGenerator[bytes, None], leave: Callable[[], None]) -> None:
         super().__init__(media_type="text/event-stream")
         self.request, self.events, self.leave = request, events, leave
 
@@ -122,6 +122,7 @@ class EventStream(Response):
         finally:
             leaving.cancel()
             self.leave()
+            await self.events.aclose()  # now, and not when its memory is freed: it may have a process to end
 
 
 def event(value: Any) -> bytes:

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -175,7 +175,7 @@ class Writing:
             self._add(self.choices[index], piece, reason)
         return {**self._head(), "choices": [self._written(choice) for choice in self.choices], "usage": self._usage()}
 
-    async def events(self, stream: Stream) -> AsyncIterator[bytes]:
+    async def events(self, stream: Stream) -> AsyncGenerator[bytes, None]:
         """The answer in pieces."""
         head = self._head() | ({"usage": None} if self._tells_usage else {})
         if self.body.echo:

@@ -2,7 +2,7 @@
 
 import asyncio
 import multiprocessing
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -57,7 +57,7 @@ async def lab(request: Request, body: LabRequest) -> Response:
     service.experiments += 1
     left = asyncio.Event()
 
-    async def events() -> AsyncIterator[bytes]:
+    async def events() -> AsyncGenerator[bytes, None]:
         try:
             while not left.is_set():
                 told = await asyncio.to_thread(_next, here)
