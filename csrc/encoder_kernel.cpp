@@ -167,12 +167,11 @@ bool recur(const Reading& reading, int index, Barrier& team, int member, int mem
         const Index room = static_cast<Index>(step.texts) * kMostVectors * kWidth;
         const int groups = (mine.end - mine.begin + together - 1) / together;
         for (int g = 0; g < groups; ++g) {
-            // Every other step goes through the weights from the end, whose tail is still in the nearest cache.
             const bool turned = i % 2;
-            const int begin = mine.begin + (turned ? groups - 1 - g : g) * together;
+            const int begin = mine.begin + there_and_back({0, groups}, g, turned) * together;
             const int end = begin + together < mine.end ? begin + together : mine.end;
-            for (int q = begin; q < end && step.known; ++q) {
-                const int p = turned ? begin + end - 1 - q : q;
+            for (int q = 0; q < end - begin && step.known; ++q) {
+                const int p = there_and_back({begin, end}, q, turned);
                 multiply(hidden, p, before, 0, step.known, scratch.sums[1] + (p - begin) * room);
             }
             for (int p = begin; p < end; ++p) finish(reading, step, p, scratch.sums[1] + (p - begin) * room);

@@ -130,13 +130,13 @@ void run_layer(const LayerStep& step, const StreamScratch& scratch, int index, i
     const int together = rows < kStreamChunk ? kStreamChunk / rows : 1;  // panels
     const int groups = (mine.end - mine.begin + together - 1) / together;
     for (int i = 0; i < groups; ++i) {
-        // Every other step goes through the weights from the end, whose tail is still in the nearest cache.
-        const int begin = mine.begin + (step.work.turn ? groups - 1 - i : i) * together;
+        const int begin = mine.begin + there_and_back({0, groups}, i, step.work.turn) * together;
         const int end = begin + together < mine.end ? begin + together : mine.end;
         for (int first = 0; first < rows; first += kStreamChunk) {
             const int some = rows - first < kStreamChunk ? rows - first : kStreamChunk;
             const Index room = static_cast<Index>(some) * kMostVectors * kWidth;
-            for (int p = begin; p < end; ++p) {
+            for (int q = 0; q < end - begin; ++q) {
+                const int p = there_and_back({begin, end}, q, step.work.turn);
                 if (layer.input) multiply(layer.input, p, input, first, some, scratch.sums[0] + (p - begin) * room);
                 multiply(layer.hidden, p, hidden, first, some, scratch.sums[1] + (p - begin) * room);
             }
