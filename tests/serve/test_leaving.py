@@ -6,6 +6,7 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -133,3 +134,32 @@ def test_who_leaves_in_the_moment_of_the_answer(monkeypatch: pytest.MonkeyPatch,
 
     asyncio.run(both())
     assert told == (["cancelled"] if ended else ["found", "sent", "done"])
+
+
+def test_events_end_at_once_where_one_of_them_cannot_be_sent() -> None:
+    """What they hold, as the process of an experiment, is not left to the garbage collector."""
+    told: list[str] = []
+
+    async def stream() -> AsyncGenerator[bytes, None]:
+        try:
+            yield b"data: 1\n\n"
+            yield b"data: 2\n\n"
+        finally:
+            told.append("ended")
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.sleep(60)
+        return {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        if message.get("body"):
+            raise OSError("the other side is gone")
+
+    async def ask() -> None:
+        request: Any = SimpleNamespace(receive=receive)
+        events_of = stream()
+        with pytest.raises(OSError, match="gone"):
+            await answering.EventStream(request, events_of, lambda: told.append("left"))({}, receive, send)
+        assert told == ["left", "ended"]
+
+    asyncio.run(ask())

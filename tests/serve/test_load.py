@@ -3,7 +3,11 @@
 import asyncio
 import time
 
-from elman.bench.load import Endpoint, Tally, body, closed, measured, paced
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from elman.bench.load import Alarm, Endpoint, Reading, Tally, body, closed, measured, paced
 from tests.serve.running import Running
 
 
@@ -73,3 +77,50 @@ def test_streams_and_their_tokens(service: Running) -> None:
 def test_wrong_answers_are_failures(service: Running) -> None:
     found = measured(lambda: closed(Endpoint(service.port, "/v1/classify", [b"{}"]), clients=1, seconds=0.05))
     assert found.failed and not found.answered
+
+
+ANSWERS = {
+    b'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"a":"b"}': (200, 0, 0, False),
+    b"HTTP/1.1 429 Too Many\r\nretry-after: 7\r\ncontent-length: 0\r\nConnection: close\r\n\r\n": (429, 0, 7, True),
+    b'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n12\r\n0\r\n{"completion_tokens":1}\r\n\r\n5\r\n'
+    b'data: {"completion_tokens": 30}\r\n0\r\n\r\n': (200, 30, 0, False),
+}
+
+
+@given(st.sampled_from(list(ANSWERS)), st.lists(st.integers(1, 150), max_size=5))
+def test_an_answer_is_read_in_whatever_pieces_it_comes(whole: bytes, cuts: list[int]) -> None:
+    reading, edges = Reading(0.0), sorted({0, len(whole), *(cut for cut in cuts if cut < len(whole))})
+    *begun, reply = [reading.read(whole[edges[i] : edges[i + 1]]) for i in range(len(edges) - 1)]
+    assert not any(begun)
+    assert reply is not None
+    assert (reply.status, reply.tokens, reply.retry_after, reading.closes) == ANSWERS[whole]
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"HTTP/1.1 200 OK\r\ncontent-length: 90\r\n\r\n{", b"hello, who is there\r\n\r\n"]
+)
+def test_answers_that_are_cut_off_or_no_http_are_failures(sent: bytes) -> None:
+    async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1000)
+        writer.write(sent)
+        writer.close()
+
+    async def both() -> Tally:
+        async with await asyncio.start_server(half, "127.0.0.1", 0) as server:
+            return await closed(Endpoint(server.sockets[0].getsockname()[1], "/", [b""]), clients=1, seconds=0.05)
+
+    found = measured(both)
+    assert found.failed and not found.answered
+
+
+def test_an_alarm_rings_after_its_time_and_no_sooner() -> None:
+    async def slept() -> list[float]:
+        alarm, found = Alarm(), []
+        for seconds in (0.0, 1e-10, 0.0003, 0.02):
+            start = time.perf_counter()
+            await alarm.sleep(seconds)
+            found.append(time.perf_counter() - start - seconds)
+        alarm.close()
+        return found
+
+    assert all(late >= 0 for late in asyncio.run(slept()))
