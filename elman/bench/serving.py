@@ -135,7 +135,7 @@ class ServingReport:
 
     facts: dict[str, Any]
     standstills: float
-    """How often in a second this machine stands still by itself for a millisecond or longer."""
+    """How often in a second a core of this machine is taken away, by whatever else it does: `machine.standstills`."""
     rows: list[ServingRow]
     halves: list[Half]
     overloads: list[Overload]

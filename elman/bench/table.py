@@ -159,7 +159,9 @@ def show_serving(report: serving.ServingReport, console: Console) -> None:
         times = [f"{seconds * 1e3:.1f}" for seconds in (one.p99, one.bound, one.typical, one.late)]
         halves.rows.append([one.work, f"{one.lone * 1e3:.1f}", f"{one.per_second:,.0f}", *times])
     title = "Elman's at half of the rate that 64 clients reach, requests timed from when they were due"
-    halves.show(console, f"{title}; the machine itself stood still {report.standstills:.1f} times a second")
+    halves.show(
+        console, f"{title}; something else took a core for a millisecond {report.standstills:.1f} times a second"
+    )
     much = Grid(
         ["work", "what comes", "a second", "answered", "p99 ms", "refused", "p99 ms", "clients late ms"], words=2
     )

@@ -56,7 +56,11 @@ def test_moments_in_which_the_machine_stood_still_are_counted(monkeypatch: pytes
         return clock
 
     monkeypatch.setattr(machine.time, "perf_counter", later)
-    assert machine.standstills(0.5) == pytest.approx(2 / 0.5, rel=0.01)
+    assert machine.missed(0.5) == pytest.approx(2 / 0.5, rel=0.01)
+
+
+def test_all_cores_are_looked_at() -> None:
+    assert 0 <= machine.standstills(0.01) <= 1000 * machine.cores()
 
 
 def test_threads_are_put_back() -> None:
