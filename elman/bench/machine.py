@@ -125,7 +125,7 @@ def gigabytes_per_second(size: int, seconds: float = 0.2) -> float:
 def standstills(seconds: float = 1.0) -> float:
     """How often in a second one of the cores, all of them busy, is taken away for a millisecond or longer.
 
-    Other work of the system does that, and neighbours of a shared machine: what is measured on all cores has such moments.
+    Other work of the system does that, and neighbours of a shared machine: what is measured on all cores has them too.
     """
     count = cores()
     with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
