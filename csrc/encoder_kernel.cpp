@@ -166,14 +166,15 @@ bool recur(const Reading& reading, int index, Barrier& team, int member, int mem
         const int together = step.texts < kStreamChunk ? kStreamChunk / step.texts : 1;  // panels
         const Index room = static_cast<Index>(step.texts) * kMostVectors * kWidth;
         const int groups = (mine.end - mine.begin + together - 1) / together;
+        const Turn turn{i % 2 == 1};
         for (int g = 0; g < groups; ++g) {
-            const bool turned = i % 2;
-            const int begin = mine.begin + there_and_back({0, groups}, g, turned) * together;
+            const int begin = mine.begin + turn(g, groups) * together;
             const int end = begin + together < mine.end ? begin + together : mine.end;
-            for (int q = 0; q < end - begin && step.known; ++q) {
-                const int p = there_and_back({begin, end}, q, turned);
-                multiply(hidden, p, before, 0, step.known, scratch.sums[1] + (p - begin) * room);
-            }
+            if (step.known)
+                for (int q = 0; q < end - begin; ++q) {
+                    const int p = begin + turn(q, end - begin);
+                    multiply(hidden, p, before, 0, step.known, scratch.sums[1] + (p - begin) * room);
+                }
             for (int p = begin; p < end; ++p) finish(reading, step, p, scratch.sums[1] + (p - begin) * room);
         }
         if (team.wait(members, stops(work, index, products_of(hidden, step.texts, members)))) return true;

@@ -129,14 +129,15 @@ void run_layer(const LayerStep& step, const StreamScratch& scratch, int index, i
     const Range mine = share_of(panel_count(layer.hidden), index, count);
     const int together = rows < kStreamChunk ? kStreamChunk / rows : 1;  // panels
     const int groups = (mine.end - mine.begin + together - 1) / together;
+    const Turn turn{step.work.turn == 1};  // which changes from step to step
     for (int i = 0; i < groups; ++i) {
-        const int begin = mine.begin + there_and_back({0, groups}, i, step.work.turn) * together;
+        const int begin = mine.begin + turn(i, groups) * together;
         const int end = begin + together < mine.end ? begin + together : mine.end;
         for (int first = 0; first < rows; first += kStreamChunk) {
             const int some = rows - first < kStreamChunk ? rows - first : kStreamChunk;
             const Index room = static_cast<Index>(some) * kMostVectors * kWidth;
             for (int q = 0; q < end - begin; ++q) {
-                const int p = there_and_back({begin, end}, q, step.work.turn);
+                const int p = begin + turn(q, end - begin);
                 if (layer.input) multiply(layer.input, p, input, first, some, scratch.sums[0] + (p - begin) * room);
                 multiply(layer.hidden, p, hidden, first, some, scratch.sums[1] + (p - begin) * room);
             }

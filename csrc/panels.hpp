@@ -27,11 +27,12 @@ ELMAN_INLINE Range share_of(int total, int index, int count) {
             static_cast<int>(static_cast<Index>(total) * (index + 1) / count)};
 }
 
-// Number `i` of a range; where `turned`, counted from its end. Every other step goes through the weights so: those that
-// it begins with are still in the nearest cache.
-ELMAN_INLINE int there_and_back(Range range, int i, bool turned) {
-    return turned ? range.end - 1 - i : range.begin + i;
-}
+// The i-th of `count` panels. Every other time they are gone through from the end: those used last are still in the
+// cache.
+struct Turn {
+    bool back = false;
+    int operator()(int i, int count) const { return back ? count - 1 - i : i; }
+};
 
 // Rows of a tile whose panel is V registers wide: as many as fit. Besides the sums there are, in turn, all rows'
 // numbers and one column, or all columns and one row's number, whichever are fewer.

@@ -57,13 +57,6 @@ class Room {
     Memory<T> memory_;
 };
 
-// The i-th of `count` panels. Every other time they are gone through from the end: those used last are still in the
-// cache.
-struct Turn {
-    bool back = false;
-    int operator()(int i, int count) const { return back ? count - 1 - i : i; }
-};
-
 inline int sequence_length(const Index* offsets, int steps, int row) {
     int low = 0, high = steps;  // the first step that has no such row
     while (low < high) {

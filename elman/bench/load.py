@@ -8,17 +8,20 @@ import json
 import os
 import random
 import re
+import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import cycle
-from typing import NamedTuple
+from functools import cached_property
+from itertools import cycle, islice
+from typing import NamedTuple, cast
 
 import numpy as np
 
-LAST_CHUNK = b"\r\n0\r\n\r\n"
-"""The end of a body that comes in chunks."""
 TOLD = re.compile(rb'"completion_tokens":\s*(\d+)')
+LATE = 4096
+"""Bytes of a stream that are kept, of its end: those that tell how many tokens it had."""
 
 
 @dataclass
@@ -60,10 +63,12 @@ class Endpoint:
 
     def requests(self, first: int) -> Iterator[bytes]:
         """Requests without end, beginning somewhere in the bodies."""
+        return islice(cycle(self._requests), first % len(self.bodies), None)
+
+    @cached_property
+    def _requests(self) -> list[bytes]:
         head = f"POST {self.path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: "
-        made = [f"{head}{len(body)}\r\n\r\n".encode() + body for body in self.bodies]
-        first %= len(made)
-        return cycle(made[first:] + made[:first])
+        return [f"{head}{len(body)}\r\n\r\n".encode() + body for body in self.bodies]
 
 
 class Reply(NamedTuple):
@@ -77,93 +82,107 @@ class Reply(NamedTuple):
     """Seconds after which to come again."""
 
 
-class Connection(asyncio.Protocol):
-    """A connection that is made anew where the other side has closed it; one request at a time.
-
-    What it reads it reads as it comes: to wake a reader for each part would take as long as some answers.
-    """
-
-    def __init__(self, port: int) -> None:
-        self.port = port
-        self._transport: asyncio.Transport | None = None
-        self._answer: asyncio.Future[Reply] | None = None
-        self._reading = Reading(0.0)
-
-    async def ask(self, request: bytes, due: float | None = None) -> Reply:
-        """Send a request and read its answer, whose time counts from when it was due, or else from now."""
-        self._reading, loop = Reading(time.perf_counter() if due is None else due), asyncio.get_running_loop()
-        if self._transport is None or self._transport.is_closing():
-            self._transport, _ = await loop.create_connection(lambda: self, "127.0.0.1", self.port)
-        self._answer = loop.create_future()
-        self._transport.write(request)
-        return await self._answer
-
-    def data_received(self, data: bytes) -> None:
-        """Read a part of the answer."""
-        if self._answer is None or self._answer.done():
-            return
-        try:
-            reply = self._reading.read(data)
-        except ValueError as error:
-            self._answer.set_exception(error)
-            return
-        if reply is not None:
-            if self._reading.closes:
-                self.close()
-            self._answer.set_result(reply)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Whoever waits for an answer does so no more."""
-        if self._answer is not None and not self._answer.done():
-            self._answer.set_exception(ConnectionResetError("the connection was closed before the answer's end"))
-
-    def close(self) -> None:
-        """Close it."""
-        if self._transport is not None:
-            self._transport.close()
-        self._transport = None
-
-
 class Reading:
-    """An answer of which some part has come."""
+    """An answer of which some part has come: its head, then a body of a known length or one in chunks, a stream."""
 
     def __init__(self, start: float) -> None:
         self._start, self._first, self._received = start, 0.0, b""
         self._status, self._length, self._retry_after = 0, 0, 0
-        self._streams = self.closes = False
+        self._streams = self._ends = self.closes = False
+        self._late = b""
 
     def read(self, data: bytes) -> Reply | None:
         """What came back, once all of it is there; ValueError where it is no HTTP."""
         self._received += data
-        if not self._status:
-            head, blank, rest = self._received.partition(b"\r\n\r\n")
-            if not blank:
-                return None
-            headers = head.lower() + b"\r\n"
-            self._status, length = int(head[9:12]), _number(headers, b"content-length: ")
-            self._length, self._streams = length or 0, length is None
-            self._retry_after = _number(headers, b"retry-after: ") or 0
-            self._received, self.closes = rest, b"\r\nconnection: close" in headers
+        if not self._status and not self._read_head():
+            return None
         if not self._streams:
             return self._reply(0) if len(self._received) >= self._length else None
         if self._received and not self._first:
             self._first = time.perf_counter() - self._start
-        self._received = self._received[-4096:]
-        return self._reply(self._tokens()) if self._received.endswith(LAST_CHUNK) else None
+        while self._read_chunk():
+            if self._ends:
+                told = TOLD.findall(self._late)
+                return self._reply(int(told[-1]) if told else 0)
+        return None
+
+    def _read_head(self) -> bool:
+        head, blank, rest = self._received.partition(b"\r\n\r\n")
+        if not blank:
+            return False
+        lines = (line.partition(b":") for line in head.lower().split(b"\r\n")[1:])
+        headers = {name: value.strip() for name, _, value in lines}
+        self._status, self._received = int(head[9:12]), rest
+        self._length, self._streams = int(headers.get(b"content-length", 0)), b"content-length" not in headers
+        self._retry_after, self.closes = int(headers.get(b"retry-after", 0)), headers.get(b"connection") == b"close"
+        return True
+
+    def _read_chunk(self) -> bool:
+        """Whether there was a whole one: its size in a line, what it holds, and a line's end; the last has size 0."""
+        line, end, rest = self._received.partition(b"\r\n")
+        size = int(line, 16) if end else 0
+        if not end or len(rest) < size + 2:
+            return False
+        self._ends, self._late, self._received = not size, (self._late + rest[:size])[-LATE:], rest[size + 2 :]
+        return True
 
     def _reply(self, tokens: int) -> Reply:
         return Reply(self._status, self._first or time.perf_counter() - self._start, tokens, self._retry_after)
 
-    def _tokens(self) -> int:
-        """The tokens that the last events of a stream told of."""
-        told = TOLD.findall(self._received)
-        return int(told[-1]) if told else 0
+
+class Wire(asyncio.Protocol):
+    """One connection, as long as it lasts. What comes on it is read as it comes: to wake a reader for each part would
+    take as long as some answers."""
+
+    transport: asyncio.Transport
+    reading: Reading
+    answer: "asyncio.Future[Reply] | None" = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep what is written to."""
+        self.transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Read a part of the answer."""
+        if self.answer is None or self.answer.done():
+            return
+        try:
+            reply = self.reading.read(data)
+        except ValueError as error:
+            self.answer.set_exception(error)
+            return
+        if reply is not None:
+            if self.reading.closes:
+                self.transport.close()
+            self.answer.set_result(reply)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Whoever waits for an answer does so no more."""
+        if self.answer is not None and not self.answer.done():
+            self.answer.set_exception(ConnectionResetError("the connection was closed before the answer's end"))
 
 
-def _number(headers: bytes, name: bytes) -> int | None:
-    """The number in a header, None where it is not there."""
-    _, found, rest = headers.partition(b"\r\n" + name)
-    return int(rest.partition(b"\r\n")[0]) if found else None
+class Connection:
+    """A connection that is made anew where the other side has closed it; one request at a time."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self._wire: Wire | None = None
+
+    async def ask(self, request: bytes, due: float | None = None) -> Reply:
+        """Send a request and read its answer, whose time counts from when it was due, or else from now."""
+        start, loop = time.perf_counter() if due is None else due, asyncio.get_running_loop()
+        if self._wire is None or self._wire.transport.is_closing():
+            _, self._wire = await loop.create_connection(Wire, "127.0.0.1", self.port)
+        self._wire.reading, self._wire.answer = Reading(start), loop.create_future()
+        self._wire.transport.write(request)
+        return await self._wire.answer
+
+    def close(self) -> None:
+        """Close it."""
+        if self._wire is not None:
+            self._wire.transport.abort()
+        self._wire = None
 
 
 async def _ask(connection: Connection, request: bytes, outcome: Tally, due: float | None = None) -> float:
@@ -210,45 +229,46 @@ async def closed(target: Endpoint, clients: int, seconds: float, *, obedient: bo
 
 
 class Alarm:
-    """Sleeps to the moment where the system has timers for that, as Linux: those of an event loop go by whole
-    milliseconds, and one that rounds them down asks over and over in the last half of one."""
+    """Sleeps to the moment, where the system is Linux, for one that waits: the timers of an event loop go by whole
+    milliseconds, and who must not be late would have to ask over and over in the last of them."""
 
     def __init__(self) -> None:
-        self._loop, self._system, self._number = asyncio.get_running_loop(), ctypes.CDLL(None), -1
-        if hasattr(self._system, "timerfd_create"):
-            self._number = self._system.timerfd_create(1, os.O_NONBLOCK)  # by the clock that is never set
-            self._loop.add_reader(self._number, self._ring)
-        self._rung: asyncio.Future[None] | None = None
+        self._loop, self._timer, self._rung = asyncio.get_running_loop(), -1, asyncio.Event()
+        if sys.platform == "linux":
+            self._system = ctypes.CDLL(None)
+            self._timer = self._system.timerfd_create(time.CLOCK_MONOTONIC, os.O_NONBLOCK)
+        if self._timer >= 0:
+            self._loop.add_reader(self._timer, self._ring)
+
+    def __enter__(self) -> "Alarm":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer >= 0:
+            self._loop.remove_reader(self._timer)
+            os.close(self._timer)
 
     async def sleep(self, seconds: float) -> None:
         """Go on after so long."""
-        if self._number < 0 or seconds <= 0:
+        self._rung.clear()
+        once = (ctypes.c_long * 4)(0, 0, *divmod(max(1, int(seconds * 1e9)), 10**9))  # none of 0, which is never
+        if self._timer < 0 or seconds <= 0 or self._system.timerfd_settime(self._timer, 0, once, None):
             await asyncio.sleep(max(0.0, seconds))
-            return
-        self._rung = self._loop.create_future()
-        nanoseconds = max(1, int(seconds * 1e9))
-        once = (ctypes.c_long * 4)(0, 0, *divmod(nanoseconds, 10**9))
-        self._system.timerfd_settime(self._number, 0, once, None)
-        await self._rung
+        else:
+            await self._rung.wait()
 
     def _ring(self) -> None:
-        os.read(self._number, 8)
-        if self._rung is not None and not self._rung.done():
-            self._rung.set_result(None)
-
-    def close(self) -> None:
-        """Give it back."""
-        if self._number >= 0:
-            self._loop.remove_reader(self._number)
-            os.close(self._number)
+        with suppress(BlockingIOError):  # set anew meanwhile
+            os.read(self._timer, 8)
+            self._rung.set()
 
 
-async def paced(target: Endpoint, rate: float, seconds: float) -> Tally:
+async def paced(target: Endpoint, rate: float, seconds: float, seed: int = 1) -> Tally:
     """Requests that come at random, so many a second on average, whether the ones before are answered or not.
 
     The time of each counts from when it was due: a service that stands still makes all that come meanwhile wait.
     """
-    outcome, draw, idle, alarm = Tally(), random.Random(1), list[Connection](), Alarm()
+    outcome, draw, idle = Tally(), random.Random(seed), list[Connection]()
     requests, tasks, start = target.requests(0), set[asyncio.Task[None]](), time.perf_counter()
 
     async def one(request: bytes, due: float) -> None:
@@ -258,17 +278,17 @@ async def paced(target: Endpoint, rate: float, seconds: float) -> Tally:
         idle.append(connection)
 
     due = start
-    while due < start + seconds:
-        now = time.perf_counter()
-        while due <= now and due < start + seconds:  # all that came meanwhile, however long that was
-            task = asyncio.create_task(one(next(requests), due))
-            tasks.add(task)
-            task.add_done_callback(tasks.discard)
-            due += draw.expovariate(rate)
-        await alarm.sleep(due - time.perf_counter())
+    with Alarm() as alarm:
+        while due < start + seconds:
+            now = time.perf_counter()
+            while due <= now and due < start + seconds:  # all that came meanwhile, however long that was
+                task = asyncio.create_task(one(next(requests), due))
+                tasks.add(task)
+                task.add_done_callback(tasks.discard)
+                due += draw.expovariate(rate)
+            await alarm.sleep(due - time.perf_counter())
     await asyncio.gather(*tasks)
     outcome.seconds = time.perf_counter() - start
-    alarm.close()
     for connection in idle:
         connection.close()
     return outcome

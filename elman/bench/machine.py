@@ -5,11 +5,9 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -120,27 +118,6 @@ def gigabytes_per_second(size: int, seconds: float = 0.2) -> float:
         with using_threads(threads):
             best = min(best, *interleave([read, copy], seconds, rounds=1))
     return passes * 4 * count / best / 1e9
-
-
-def standstills(seconds: float = 1.0) -> float:
-    """How often in a second one of the cores, all of them busy, is taken away for a millisecond or longer.
-
-    Other work of the system does that, and neighbours of a shared machine: what is measured on all cores has them too.
-    """
-    count = cores()
-    with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
-        return sum(pool.map(missed, [seconds] * count))
-
-
-def missed(seconds: float) -> float:
-    """How often in a second this thread, which only looks at the clock, sees a millisecond or more go by at once."""
-    found, start = 0, time.perf_counter()
-    last = start
-    while last < start + seconds:
-        now = time.perf_counter()
-        found += now - last >= 1e-3
-        last = now
-    return found / (last - start)
 
 
 def installed(package: str) -> str | None:

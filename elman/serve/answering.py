@@ -101,7 +101,11 @@ async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
 
 
 class EventStream(Response):
-    """Server-sent events, ended at once when the client leaves: `leave` is then called, and must end `events`."""
+    """Server-sent events, ended at once when the client leaves.
+
+    `leave` is called then, and when all is over, whether or not `events` have begun: it gives back what they hold, and
+    wakes them where they wait for something.
+    """
 
     def __init__(self, request: Request, events: AsyncGenerator[bytes, None], leave: Callable[[], None]) -> None:
         super().__init__(media_type="text/event-stream")
@@ -122,7 +126,7 @@ class EventStream(Response):
         finally:
             leaving.cancel()
             self.leave()
-            await self.events.aclose()  # now, and not when its memory is freed: it may have a process to end
+            await self.events.aclose()  # now, and not when their memory is freed
 
 
 def event(value: Any) -> bytes:

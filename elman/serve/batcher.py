@@ -72,7 +72,7 @@ class Batcher:
         """Whether as many jobs wait as may: by their number, or by the time that they will take."""
         if not self._waiting:
             return False
-        seconds = sum(count * self._pace.get(kind, 0.0) for kind, count in tuple(self._items.items()))
+        seconds = sum(count * self._pace.get(kind, 0.0) for kind, count in dict(self._items).items())
         return seconds > self.limits.max_seconds / 2 or len(self._waiting) >= self.limits.max_queue
 
     async def submit(self, key: Hashable, items: Sequence[Any], work: Work) -> list[Any]:

@@ -46,23 +46,6 @@ def test_limits_are_positive() -> None:
     assert machine.gigabytes_per_second(2**16, 0.0) > 0.01
 
 
-def test_moments_in_which_the_machine_stood_still_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = iter([0.0, *[0.0005] * 100, 0.001, 0.3, *[0.0005] * 1000])
-    clock = 0.0
-
-    def later() -> float:
-        nonlocal clock
-        clock += next(steps)
-        return clock
-
-    monkeypatch.setattr(machine.time, "perf_counter", later)
-    assert machine.missed(0.5) == pytest.approx(2 / 0.5, rel=0.01)
-
-
-def test_all_cores_are_looked_at() -> None:
-    assert 0 <= machine.standstills(0.01) <= 1000 * machine.cores()
-
-
 def test_threads_are_put_back() -> None:
     before = torch.get_num_threads()
     with machine.using_threads(1):

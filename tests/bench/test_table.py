@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from elman.bench import layers, streaming, table
+from elman.bench import layers, serving, streaming, table
 
 FACTS = {"threads": 2, "processor": "a processor", "instruction_set": "avx2"}
 
@@ -50,6 +50,24 @@ def test_streaming() -> None:
     (own,) = [line for line in lines if line.startswith("Elman float32")]
     assert own.split()[2:] == ["128", "1", "1", "50,000", "20.0", "50.0", "31%"]
     assert lines[-1] == "ONNX Runtime was not measured"
+
+
+def test_serving() -> None:
+    speeds = {
+        serving.NAIVE: serving.ServingSpeed(200.0, 0.3, 0.5, 0, 7e-3),
+        serving.ELMAN: serving.ServingSpeed(3000.0, 0.02, 0.03, 0, 5e-4),
+    }
+    row = serving.ServingRow(serving.ServingCase("tag", 64), speeds)
+    half = serving.Half("tag", 0.002, 1500.0, 0.005, 0.0085, 0.0004, 0)
+    load = serving.Overload(
+        "tag", "640 clients", 2800.0, 21_000, 2000, 0, 0.22, 0.09, float("nan"), 2126.0, 2000.0, 1.0
+    )
+    screen, text = console(False)
+    table.show_serving(serving.ServingReport(FACTS, [row], [half], [load]), screen)
+    lines = [line.split() for line in text.getvalue().splitlines()]
+    assert ["tag", "2.0", "1,500", "5.0", "8.5", "6.0", "0.4", "0"] in lines
+    assert any(line[-2:] == ["0.500", "14.0"] and "15.0" in line for line in lines)
+    assert any("21,000" in line and "220" in line and "nan" not in line for line in lines)
 
 
 def test_progress_off_a_terminal_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,8 +136,11 @@ def test_who_leaves_in_the_moment_of_the_answer(monkeypatch: pytest.MonkeyPatch,
     assert told == (["cancelled"] if ended else ["found", "sent", "done"])
 
 
-def test_events_end_at_once_where_one_of_them_cannot_be_sent() -> None:
-    """What they hold, as the process of an experiment, is not left to the garbage collector."""
+@pytest.mark.parametrize(
+    ("fails", "expected"), [("http.response.start", ["left"]), ("http.response.body", ["left", "ended"])]
+)
+def test_events_end_at_once_where_something_cannot_be_sent(fails: str, expected: list[str]) -> None:
+    """What they hold, as the process of an experiment, is given back whether or not they have begun."""
     told: list[str] = []
 
     async def stream() -> AsyncGenerator[bytes, None]:
@@ -152,7 +155,7 @@ def test_events_end_at_once_where_one_of_them_cannot_be_sent() -> None:
         return {"type": "http.disconnect"}
 
     async def send(message: dict[str, Any]) -> None:
-        if message.get("body"):
+        if message["type"] == fails:
             raise OSError("the other side is gone")
 
     async def ask() -> None:
@@ -160,6 +163,6 @@ def test_events_end_at_once_where_one_of_them_cannot_be_sent() -> None:
         events_of = stream()
         with pytest.raises(OSError, match="gone"):
             await answering.EventStream(request, events_of, lambda: told.append("left"))({}, receive, send)
-        assert told == ["left", "ended"]
+        assert told == expected
 
     asyncio.run(ask())

@@ -1,13 +1,15 @@
 """The clients that measure a service count what it answers."""
 
 import asyncio
+import sys
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elman.bench.load import Alarm, Endpoint, Reading, Tally, body, closed, measured, paced
+from elman.bench.load import Alarm, Connection, Endpoint, Reading, Tally, body, closed, measured, paced
+from elman.bench.serving import Server, ServingReport, half
 from tests.serve.running import Running
 
 
@@ -79,11 +81,17 @@ def test_wrong_answers_are_failures(service: Running) -> None:
     assert found.failed and not found.answered
 
 
+def chunked(*parts: bytes) -> bytes:
+    written = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (*parts, b""))
+    return b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + written
+
+
 ANSWERS = {
-    b'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"a":"b"}': (200, 0, 0, False),
+    b'HTTP/1.1 200 OK\r\nContent-Length:9\r\n\r\n{"a":"b"}': (200, 0, 0, False),
     b"HTTP/1.1 429 Too Many\r\nretry-after: 7\r\ncontent-length: 0\r\nConnection: close\r\n\r\n": (429, 0, 7, True),
-    b'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n12\r\n0\r\n{"completion_tokens":1}\r\n\r\n5\r\n'
-    b'data: {"completion_tokens": 30}\r\n0\r\n\r\n': (200, 30, 0, False),
+    chunked(): (200, 0, 0, False),
+    chunked(b"\r\n0\r\n\r\n", b'{"completion_tokens":1}', b'{"completion_tokens": 30}'): (200, 30, 0, False),
+    chunked(b'{"completion_tokens":1}', b" " * 9000): (200, 0, 0, False),  # only the end is kept
 }
 
 
@@ -113,14 +121,49 @@ def test_answers_that_are_cut_off_or_no_http_are_failures(sent: bytes) -> None:
     assert found.failed and not found.answered
 
 
-def test_an_alarm_rings_after_its_time_and_no_sooner() -> None:
+def test_a_connection_that_was_closed_is_made_anew() -> None:
+    """The server says so, or just does it; what is left of the old one does not touch the new one's requests."""
+    asked = []
+
+    async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.read(1000))
+        told = b"connection: close\r\n" if len(asked) % 2 else b""
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n" + told + b"\r\nx and more than was told")
+        await writer.drain()
+        writer.close()
+
+    async def both() -> Tally:
+        async with await asyncio.start_server(once, "127.0.0.1", 0) as server:
+            connection, found = Connection(server.sockets[0].getsockname()[1]), Tally()
+            for _ in range(6):
+                reply = await connection.ask(b"x" * 1_000_000 if not asked else b"x")
+                found.answered.append(reply.status)
+                await asyncio.sleep(0.02)  # so that it is known
+            connection.close()
+            return found
+
+    assert measured(both).answered == [200] * 6 and len(asked) == 6
+
+
+@pytest.mark.parametrize("system", [sys.platform, "another"])
+def test_an_alarm_rings_after_its_time(system: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", system)
+
     async def slept() -> list[float]:
-        alarm, found = Alarm(), []
-        for seconds in (0.0, 1e-10, 0.0003, 0.02):
-            start = time.perf_counter()
-            await alarm.sleep(seconds)
-            found.append(time.perf_counter() - start - seconds)
-        alarm.close()
+        found = []
+        with Alarm() as alarm:
+            for seconds in (0.0, 1e-10, 0.0003, 0.02):
+                start = time.perf_counter()
+                await alarm.sleep(seconds)
+                found.append(time.perf_counter() - start - seconds)
         return found
 
-    assert all(late >= 0 for late in asyncio.run(slept()))
+    assert all(late >= -0.001 for late in asyncio.run(slept()))  # an event loop's own timers may be a little early
+
+
+def test_half_load_tells_the_best_and_the_middle_round(service: Running) -> None:
+    found = half("tag", Server(service.port, service.process.pid), seconds=0.3)
+    assert 0 < found.best <= found.middle and found.per_second > 0 and found.lone > 0 and not found.failed
+    assert found.bound == 2 * found.lone + 0.002
+    (told,) = ServingReport({}, [], [found], []).record()["half"]
+    assert told["best"] == found.best and told["middle"] == found.middle

@@ -57,6 +57,12 @@ async def lab(request: Request, body: LabRequest) -> Response:
     service.experiments += 1
     left = asyncio.Event()
 
+    def leave() -> None:
+        if not left.is_set():
+            left.set()
+            service.experiments -= 1
+            process.kill()
+
     async def events() -> AsyncGenerator[bytes, None]:
         try:
             while not left.is_set():
@@ -67,12 +73,11 @@ async def lab(request: Request, body: LabRequest) -> Response:
                     yield b"data: [DONE]\n\n"
                     return
         finally:
-            service.experiments -= 1
-            process.kill()
+            leave()
             await asyncio.to_thread(process.join)
             here.close()
 
-    return EventStream(request, events(), left.set)
+    return EventStream(request, events(), leave)
 
 
 def _next(told: Connection) -> dict[str, Any] | None:
