@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Self
 
@@ -46,8 +46,8 @@ class Service:
         self.shelf, self.limits, self.metrics = shelf, shelf.limits, shelf.metrics
         self.api_key, self.origins, self.runs, self.languages = api_key, origins, runs, dict(languages or {})
         self.training = training
-        self.experiments = 0
-        """Experiments of the course that are under way."""
+        self.experiments: set[Callable[[], None]] = set()
+        """Experiments of the course that are under way, each by what ends it."""
         self.ready = self.draining = False
         self.active = 0
         """Requests that are being answered."""
@@ -92,6 +92,8 @@ class Service:
     async def drain(self) -> bool:
         """Take no more requests, and wait for those that run; whether all of them ended in time."""
         self.draining = True
+        for end in list(self.experiments):  # they take minutes, and can be run again
+            end()
         if not self.active:
             return True
         try:

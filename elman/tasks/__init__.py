@@ -216,7 +216,7 @@ def _sorted_out(given: dict[str, Given]) -> tuple[dict[str, list[str]], dict[str
     for split, data in given.items():
         if isinstance(data, Path | str):
             files[split] = [str(data)]
-        elif isinstance(data, list | tuple) and not data:
+        elif data is None or (isinstance(data, list | tuple) and not data):
             continue
         elif isinstance(data, list | tuple) and are_names(data):
             files[split] = list(map(str, data))

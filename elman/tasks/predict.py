@@ -102,12 +102,17 @@ def _is_file(name: str) -> bool:
 
 
 def inputs(
-    given: Sequence[str], encoding: str, say: Callable[[str], None] = lambda line: None, *, images: bool = False
+    given: Sequence[str],
+    encoding: str,
+    say: Callable[[str], None] = lambda line: None,
+    *,
+    images: bool = False,
+    option: str = "--encoding ",
 ) -> Iterator[Input]:
     """What arguments of `elman predict` stand for: standard input, files, folders, patterns, else a text itself.
 
     Of folders, files that are no text are left out, which `say` is told. With `images`, files and folders of such stand
-    for lines that name them, and a text is the path of one.
+    for lines that name them, and a text is the path of one. `option` is what a user types before another encoding.
     """
     if images:
         given, named = _without_images(given)
@@ -115,14 +120,14 @@ def inputs(
             yield Input(Path("images"), partial(_themselves, named))
     for number, name in enumerate(given, 1):
         if name == "-":
-            yield _standard_input(encoding)
+            yield _standard_input(encoding, option)
         elif not name.strip():
             raise UserError(f"text {number} of {len(given)} is empty: give it at least one character")
         elif _is_file(name) or (glob.has_magic(name) and " " not in name):
             if not _is_file(name) and not glob.glob(name, recursive=True):  # noqa: PTH207 (it may begin anywhere)
                 raise UserError(f"no file matches {name}: check the pattern {BY_A_PIPE}")
             for path in expand(name) if not Path(name).is_dir() else _texts_in(Path(name), encoding, say):
-                yield Input(path, partial(read_lines, path, encoding, option="--encoding "), path)
+                yield Input(path, partial(read_lines, path, encoding, option=option), path)
         elif LOOKS_LIKE_A_FILE.fullmatch(name):
             raise UserError(f"no such file: {name}; check the name {BY_A_PIPE}")
         else:
@@ -166,11 +171,11 @@ def _without_images(given: Sequence[str]) -> tuple[list[str], list[str]]:
     return others, found
 
 
-def _standard_input(encoding: str) -> Input:
+def _standard_input(encoding: str, option: str) -> Input:
     streams: list[StreamLines] = []
 
     def read(bad: BadLines) -> Iterable[str]:
-        streams.append(StreamLines(standard_input(), Path("-"), encoding, bad, "--encoding "))
+        streams.append(StreamLines(standard_input(), Path("-"), encoding, bad, option))
         return streams[0]
 
     return Input(Path("-"), read, more=lambda: streams[0].more() if streams else not sys.stdin.isatty())

@@ -161,16 +161,18 @@ def without_files(recipe: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def find_files(data: DataSection, data_dir: Path | str | None = None) -> dict[str, list[Path]]:
-    """The files of each split: the user's own where given, else those of the corpora of the catalogue."""
+def find_files(
+    data: DataSection, data_dir: Path | str | None = None, *, train_in_memory: bool = False
+) -> dict[str, list[Path]]:
+    """The files of each split: the user's own where there are such, else those of the corpora of the catalogue."""
     given = {"train": data.train, "dev": data.dev, "test": data.test}
     files = {split: [Path(name) for name in names] for split, names in given.items() if names}
     known: dict[str, list[Path]] = {}
-    for name in () if data.train else data.corpora:
+    for name in () if data.train or train_in_memory else data.corpora:
         for split, paths in locate(name, data_dir).items():
             known.setdefault(split, []).extend(paths)
     files = {**known, **files}
-    if not files.get("train"):
+    if not files.get("train") and not train_in_memory:
         raise UserError("there is nothing to train on: give --train FILE, or a recipe with data.corpus")
     return files
 

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from elman.errors import UserError
 from elman.files import reading
 from elman.metrics.metric import first_of
-from elman.records.lines import BadLines
+from elman.records.decoding import ENCODING_OPTION
+from elman.records.lines import FAIL, BadLines
 from elman.records.paths import STANDARD_INPUT
 from elman.records.tagged import DocumentMark
 from elman.tasks.predict import PredictOptions, inputs, read_texts
@@ -176,19 +177,19 @@ def all_texts(task: Task[Any, Any], recipe: Any, data: Data[Any], say: Say) -> l
 
 
 def unlabelled_texts(task: Task[Any, Any], recipe: Any, say: Say) -> Iterator[str]:
-    """The texts of files without labels, read as `elman predict` reads them; empty lines are passed over."""
+    """The texts of files without labels, read as `elman predict` reads them; only empty lines are passed over."""
     reader, data = task.reader(recipe.data), recipe.data
     for name in data.unlabelled:
         if name != str(STANDARD_INPUT) and not glob.has_magic(name):
             with reading(Path(name)):  # a name that the system does not take is told of too
                 if not Path(name).exists():
                     raise UserError(f"no such file: {name}; --unlabelled names files of texts")
-    for source in inputs(list(data.unlabelled), data.encoding or "utf-8", say):
+    for source in inputs(list(data.unlabelled), data.encoding or "utf-8", say, option=ENCODING_OPTION):
         bad = BadLines("skip", lambda line: None)
         options = PredictOptions(where=source.where, column=getattr(data, "text_column", None), bad=bad)
         if source.path is not None and source.path.suffix.lower() not in TABLES:
             options = PredictOptions(where=source.where, bad=bad)
-        for record in read_texts(reader, source.lines(bad), options):
+        for record in read_texts(reader, source.lines(FAIL), options):
             if not isinstance(record, DocumentMark) and (text := task.text_of(record).strip()):
                 yield text
 

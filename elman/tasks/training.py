@@ -111,8 +111,9 @@ def _use_threads(threads: int) -> None:
 
 def sources_of(data: Any, memory: Sources | None, data_dir: Path | str | None) -> Sources:
     """Where each split is: in memory where that is given, else in the files that the recipe names."""
-    files = {} if memory and "train" in memory else find_files(data, data_dir)
-    return {**{split: Source(paths) for split, paths in files.items()}, **(memory or {})}
+    memory = memory or {}
+    files = find_files(data, data_dir, train_in_memory="train" in memory)
+    return {**{split: Source(paths) for split, paths in files.items()}, **memory}
 
 
 def _train_one(

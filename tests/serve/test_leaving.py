@@ -19,6 +19,10 @@ from tests.serve.running import Running, events, eventually
 LONG: dict[str, Any] = {"model": "lm", "prompt": "the ", "max_tokens": 100_000, "stream": True, "seed": 1}
 
 
+def processes_below(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
 def raw_request(path: str, body: dict[str, Any]) -> bytes:
     content = json.dumps(body).encode()
     head = (
@@ -81,6 +85,24 @@ def test_sigterm_lets_streams_come_to_their_end(models: Path) -> None:
         assert written[-1] == "[DONE]"
         assert json.loads(written[-2])["choices"][0]["finish_reason"] == "length"
         assert running.end() == 0
+
+
+def test_an_experiment_does_not_keep_the_service_from_its_end(models: Path) -> None:
+    """It takes minutes and can be run again; who waits for it is told."""
+    with Running(str(models / "lm")) as running:
+        with running.http.stream("POST", "/v1/lab", json={"experiment": "memory"}, timeout=60) as response:
+            eventually(lambda: len(processes_below(running.process.pid)) > 0)
+            start = time.monotonic()
+            running.process.send_signal(signal.SIGTERM)
+            *_, told, last = events(response)
+        assert "ended before it had a result" in json.loads(told)["error"]["message"] and last == "[DONE]"
+        assert running.end() == 0 and time.monotonic() - start < 20  # and not the 30 that requests have
+
+
+def test_wrong_options_of_an_experiment_are_refused_before_it_begins(service: Running) -> None:
+    told = service.post("/v1/lab", experiment="bptt", options={"seedz": 2})
+    assert told.status_code == 400 and told.json()["error"]["param"] == "options"
+    assert "did you mean 'seeds'?" in told.json()["error"]["message"]
 
 
 def test_an_end_that_takes_too_long_is_cut_short(models: Path) -> None:

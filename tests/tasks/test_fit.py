@@ -305,3 +305,15 @@ def test_nothing_to_hold_out_or_to_score_is_one_sentence() -> None:
 def test_a_text_of_a_language_model_that_is_none_is_told_of(unit: str, wrong: Any) -> None:
     with pytest.raises(UserError, match="record 2 of train"):
         elman.fit("lm", train=["one", wrong, "two"], settings={"data.unit": unit}, verbose=False)
+
+
+def test_training_records_in_memory_go_with_files_to_score(tmp_path: Path) -> None:
+    """Named files were once passed over without a word, even those that were not there."""
+    held_out, test = tmp_path / "dev.csv", tmp_path / "test.csv"
+    held_out.write_text("text,label\nab,north\nxy,south\n", encoding="utf-8")
+    test.write_text("text,label\nabab,north\nxyxy,south\nxy,south\n", encoding="utf-8")
+    report = fit(dev=held_out, test=str(test)).report
+    assert report["dev"]["texts"] == 2 and report["test"]["texts"] == 3
+    assert fit(dev=ROWS[:4], test=None).report["dev"]["texts"] == 4  # none is as good as not given
+    with pytest.raises(UserError, match=r"no such file: .*nowhere\.csv"):
+        fit(test=tmp_path / "nowhere.csv")

@@ -162,6 +162,15 @@ def test_a_file_that_is_not_there_is_told_of(tmp_path: Path, files: dict[str, Pa
         elman.fit("classify", **given, out=tmp_path / "run", settings=SMALL, verbose=False)
 
 
+def test_lines_that_cannot_be_read_are_told_of(tmp_path: Path, files: dict[str, Path]) -> None:
+    """And not left out, with half of the texts."""
+    mixed = tmp_path / "mixed.txt"
+    mixed.write_bytes(b"a fine film\n\nZo\xeb sang in Paris\n")
+    given = {"train": files["train"], "unlabelled": mixed}
+    with pytest.raises(UserError, match=r"mixed\.txt:3 is not utf-8 .* -s data\.encoding=latin-1"):
+        elman.fit("classify", **given, out=tmp_path / "run", settings=SMALL, verbose=False)
+
+
 @pytest.mark.parametrize(
     "setting", ["model.hidden=9", "model.embedding=5", "model.layers=2", "model.direction=forward", "text.kind=bytes"]
 )

@@ -15,6 +15,7 @@ from elman.serve.errors import Refused
 from elman.serve.options import offered, refuse_files
 from elman.serve.route import JsonRoute
 from elman.serve.schemas import ERRORS, LabRequest, StudioView
+from elman.train.recipe import parse
 
 router = APIRouter(responses=ERRORS, route_class=JsonRoute)
 MOST = 2
@@ -44,7 +45,11 @@ async def lab(request: Request, body: LabRequest) -> Response:
     except UserError as error:
         raise Refused(404, str(error), param="experiment") from None
     refuse_files(body.options, experiment.Options.model_fields)
-    if service.experiments >= MOST:
+    try:
+        parse(experiment.Options, body.options, where=f"the experiment '{body.experiment}'")
+    except UserError as error:
+        raise Refused(400, str(error), param="options") from None
+    if len(service.experiments) >= MOST:
         raise Refused(
             429, f"{MOST} experiments are under way: try again when one is done", headers={"Retry-After": "30"}
         )
@@ -54,38 +59,35 @@ async def lab(request: Request, body: LabRequest) -> Response:
     )
     process.start()
     there.close()
-    service.experiments += 1
-    left = asyncio.Event()
 
-    def leave() -> None:
-        if not left.is_set():
-            left.set()
-            service.experiments -= 1
-            process.kill()
+    def end() -> None:
+        if end in service.experiments:
+            service.experiments.remove(end)
+            process.kill()  # after which its last word is that there is no result
 
     async def events() -> AsyncGenerator[bytes, None]:
+        told: dict[str, Any] = {}
         try:
-            while not left.is_set():
+            while not ("data" in told or "error" in told):
                 told = await asyncio.to_thread(_next, here)
-                if told is not None:
+                if told:
                     yield event(told)
-                if told is not None and ("data" in told or "error" in told):
-                    yield b"data: [DONE]\n\n"
-                    return
+            yield b"data: [DONE]\n\n"
         finally:
-            leave()
+            end()
             await asyncio.to_thread(process.join)
             here.close()
 
-    return EventStream(request, events(), leave)
+    service.experiments.add(end)
+    return EventStream(request, events(), end)
 
 
-def _next(told: Connection) -> dict[str, Any] | None:
-    """The next word of an experiment; None where it says nothing for a moment."""
+def _next(told: Connection) -> dict[str, Any]:
+    """The next word of an experiment; an empty one where it says nothing for a moment."""
     try:
-        return told.recv() if told.poll(0.5) else None
+        return told.recv() if told.poll(0.5) else {}
     except (EOFError, OSError):
-        return {"error": {"message": "the experiment ended without a result", "type": "server_error"}}
+        return {"error": {"message": "the experiment was ended before it had a result", "type": "server_error"}}
 
 
 def _measure(name: str, options: dict[str, Any], tell: Connection) -> None:
