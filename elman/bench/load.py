@@ -82,7 +82,7 @@ class Reply(NamedTuple):
     """Seconds after which to come again."""
 
 
-class Reading:
+class AnswerReader:
     """An answer of which some part has come: its head, then a body of a known length or one in chunks, a stream."""
 
     def __init__(self, start: float) -> None:
@@ -135,7 +135,7 @@ class Wire(asyncio.Protocol):
     take as long as some answers."""
 
     transport: asyncio.Transport
-    reading: Reading
+    reading: AnswerReader
     answer: "asyncio.Future[Reply] | None" = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -174,7 +174,7 @@ class Connection:
         start, loop = time.perf_counter() if due is None else due, asyncio.get_running_loop()
         if self._wire is None or self._wire.transport.is_closing():
             _, self._wire = await loop.create_connection(Wire, "127.0.0.1", self.port)
-        self._wire.reading, self._wire.answer = Reading(start), loop.create_future()
+        self._wire.reading, self._wire.answer = AnswerReader(start), loop.create_future()
         self._wire.transport.write(request)
         return await self._wire.answer
 

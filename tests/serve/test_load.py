@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elman.bench.load import Alarm, Connection, Endpoint, Reading, Tally, body, closed, measured, paced
+from elman.bench.load import Alarm, Connection, Endpoint, AnswerReader, Tally, body, closed, measured, paced
 from elman.bench.serving import Server, ServingReport, half
 from tests.serve.running import Running
 
@@ -97,7 +97,7 @@ ANSWERS = {
 
 @given(st.sampled_from(list(ANSWERS)), st.lists(st.integers(1, 150), max_size=5))
 def test_an_answer_is_read_in_whatever_pieces_it_comes(whole: bytes, cuts: list[int]) -> None:
-    reading, edges = Reading(0.0), sorted({0, len(whole), *(cut for cut in cuts if cut < len(whole))})
+    reading, edges = AnswerReader(0.0), sorted({0, len(whole), *(cut for cut in cuts if cut < len(whole))})
     *begun, reply = [reading.read(whole[edges[i] : edges[i + 1]]) for i in range(len(edges) - 1)]
     assert not any(begun)
     assert reply is not None
