@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from elman.bench.load import Alarm, Connection, Endpoint, AnswerReader, Tally, body, closed, measured, paced
+from elman.bench.load import Alarm, AnswerReader, Connection, Endpoint, Tally, body, closed, measured, paced
 from elman.bench.serving import Server, ServingReport, half
 from tests.serve.running import Running
 
