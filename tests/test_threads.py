@@ -228,7 +228,7 @@ def test_only_the_main_thread_asks_for_pythons_lock() -> None:
     python(
         """
 import ctypes, threading
-text = np.zeros((1, 20_000), np.int32)
+text = np.zeros((1, 400_000), np.int32)  # a minute or so, most of which is never computed
 engine = Engine.of(make("lstm", hidden=1024), threads=1)
 worker = threading.Thread(target=lambda: engine.log_probs(text, text), daemon=True)
 worker.start()
