@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -51,6 +52,9 @@ def serve(
 
     limits = parse(Limits, asked_of(given, Limits.model_fields, str), where="the options")
     key = read_key(api_key_file)
+    for origin in cors:
+        if origin != "*" and not re.fullmatch(r"null|[a-z][a-z0-9+.-]*://[^\s/?#]+", origin):
+            raise UserError(f"--cors {origin!r} is no origin: give it as http://host, or http://host:port")
     if runs is not None and not runs.is_dir():
         raise UserError(f"there is no folder of runs at {runs}")
     training = _trainer(runs, data, key, host, workers) if allow_training else None

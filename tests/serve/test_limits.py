@@ -180,6 +180,10 @@ def test_other_content_is_refused(service: Running) -> None:
         response = service.http.post("/v1/classify", content=b'{"input":"x"}', headers={"Content-Type": kind})
         assert 400 <= response.status_code < 500
     assert service.http.post("/translate", content=b"q", headers={"Content-Type": "a/b"}).status_code == 415
+    asked = {"content": b'{"q": "\\ud800", "target": "translate"}', "headers": {"Content-Type": "application/json"}}
+    assert "no JSON" in refused(service.http.post("/translate", **asked), 400)
+    nothing = service.post("/translate", q="", target="translate")
+    assert "is empty" in refused(nothing, 400) and nothing.json()["error"]["param"] == "q"
 
 
 def test_too_large_a_body_is_refused_before_it_is_read(service: Running) -> None:

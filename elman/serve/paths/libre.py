@@ -1,6 +1,5 @@
 """`/translate` and `/languages` in the shape of LibreTranslate, for its clients."""
 
-import json
 import re
 from typing import Any
 from urllib.parse import parse_qs
@@ -8,6 +7,7 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from elman.serve.answering import answer, as_list, aside, check_most, service_of, unless_gone
 from elman.serve.errors import Refused
@@ -96,7 +96,7 @@ async def translate(request: Request) -> Response:
     served = _find(service, body)
     check_most(body.alternatives, service.limits.max_n - 1, "alternatives")
     texts, options = as_list(body.q), {"n_best": body.alternatives + 1}
-    found = await unless_gone(request, translated(served, texts, options))
+    found = await unless_gone(request, translated(served, texts, options, "q"))
     single = isinstance(body.q, str)
 
     def written() -> Response:
@@ -120,7 +120,7 @@ def _fields(kind: str, raw: bytes) -> LibreRequest:
         if kind == "application/x-www-form-urlencoded":
             fields: Any = {key: several[-1] for key, several in parse_qs(raw.decode(), max_num_fields=100).items()}
         elif kind == "application/json":
-            fields = json.loads(raw)
+            fields = from_json(raw)
         else:
             raise Refused(415, "send JSON, or the fields of a form, and say so with Content-Type")
     except (ValueError, RecursionError):

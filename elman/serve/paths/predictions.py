@@ -181,10 +181,10 @@ async def translate(request: Request, body: TranslateRequest) -> Response:
     return await _answer(served, _size(texts) * body.n_best, lambda: map(_translation, found))
 
 
-async def translated(served: Served, texts: list[str], options: dict[str, Any]) -> list[Any]:
-    """The translations of some texts, within the limits of the service."""
+async def translated(served: Served, texts: list[str], options: dict[str, Any], param: str = "input") -> list[Any]:
+    """The translations of some texts, those of `param`, within the limits of the service."""
     limits = served.limits
-    check_texts(texts, limits, "input")
+    check_texts(texts, limits, param)
     check_most(options.get("beam"), limits.max_beam, "beam")
     check_most(options.get("n_best"), limits.max_n, "n_best")
     for name in ("min_length", "max_length"):
