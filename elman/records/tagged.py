@@ -36,6 +36,7 @@ CONLLU = {"upos": 3, "xpos": 4, "deprel": 7}
 FEATURE = re.compile(r"feats\.\S+")
 DOCUMENT = "-DOCSTART-"  # begins a line of columns that is no token
 TOKEN_OPTION, TAG_OPTION = "-s data.token_column=", "-s data.tag_column="  # what a user types
+COMMENTS_OPTION = "-s data.comments="
 ABSENT = "_"  # the tag of a word that does not have the feature
 
 
@@ -240,7 +241,11 @@ class _Columns:
             return None
         for where, row in rows:
             if len(row) != width:
-                raise RecordError(where, f"has {len(row)} columns where {width} belong: mend the line")
+                hint = ""
+                if any(cells[0].startswith("#") for _, cells in rows):
+                    told = f"say {COMMENTS_OPTION}true" if self.tagged else "take it out"
+                    hint = f", or {told} if # begins a comment"
+                raise RecordError(where, f"has {len(row)} columns where {width} belong: mend the line{hint}")
         where, tags = rows[0][0], []
         if self.format == "conll" and self.tagged and width < 2:
             raise RecordError(where, "has one column: write a token and its tag in each line")

@@ -86,10 +86,10 @@ def run_stages(
             report = train(task, recipe, place, memory=memory, resume=True, data_dir=data_dir, reporter=reporter)
         return Report(task, report)
 
-    made = []
+    made, who = [], """the language model (set by transfer.lm, as -s 'transfer.lm=["train.epochs=3"]')"""
     for number, language in enumerate(plan.languages, 1):
         place = folder / ("language-model" if len(plan.languages) == 1 else f"language-model-{number}")
-        stage("the language model", _language(), language, place, {"train": plan.texts})
+        stage(who, _language(), language, place, {"train": plan.texts})
         made.append(str(place.absolute()))
     section = recipe.model.model_copy(update={plan.key: tuple(made) if plan.key == "strings" else made[0]})
     data.starts |= language_models(section, reporter.say)

@@ -91,6 +91,12 @@ def test_json_lines_and_tokens_alone(tmp_path: Path) -> None:
     [
         ("a.conll", "a O\nb O O\n", {}, r"a\.conll:2 has 3 columns where 2 belong"),
         ("a.conll", "a O\n\nb\n", {}, r"a\.conll:3 has 1 columns where 2 belong"),
+        (
+            "a.conll",
+            "# so it begins\na O\n",
+            {},
+            r"2 columns where 4 belong: mend the line, or say -s data\.comments=true if #",
+        ),
         ("a.conll", "a\nb\n", {}, r"a\.conll:1 has one column"),
         ("a.conll", "a O\n", {"tag": 3}, r"a\.conll:1 has 2 columns, so there is no column 3"),
         ("a.conll", "a O\n", {"tag": "upos"}, "numbers from 1, not 'upos'"),
