@@ -1,6 +1,6 @@
 """The best tags of a linear-chain CRF, from its scores as arrays: no PyTorch."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +28,11 @@ class Chain(NamedTuple):
         """The scores of the `elman.nn.CRF` of that name among the weights of a network, what is forbidden very low."""
         parts = ((arrays[f"{name}.{part}"], arrays[f"{name}.forbidden_{part}"]) for part in cls._fields)
         return cls(*(np.where(forbidden, np.float32(NEVER), scores) for scores, forbidden in parts))
+
+    @classmethod
+    def mean(cls, chains: "Sequence[Chain]") -> "Chain":
+        """The mean of the scores of several, which forbid the same."""
+        return cls(*(np.mean(parts, axis=0) for parts in zip(*chains, strict=True))) if len(chains) > 1 else chains[0]
 
 
 def best_sequences(emissions: Numbers, lengths: Numbers, chain: Chain) -> tuple[Numbers, Numbers]:

@@ -21,6 +21,7 @@ SETTINGS = typer.Option(
     "-s",
     help="data.key=value, where the files are written in another way than those of training; cache.key, adapt.key.",
 )
+ENSEMBLE = typer.Option([], "--ensemble", help="The folder of a further model to average with; may be repeated.")
 TUNE = typer.Option(False, "--tune", help="Find settings for --cache and --adapt on the data, which must be held out.")
 TOKENS = typer.Option(None, "--tune-tokens", min=2, max=2**31 - 1, help="Tune on so many tokens; 20,000 unless given.")
 KEEP = typer.Option(False, "--keep", help="Keep tuned settings, and measured gradients, in the model's folder.")
@@ -34,6 +35,7 @@ def evaluate(
     as_json: bool = typer.Option(False, "--json", help="The scores as JSON."),
     baselines: bool = typer.Option(True, help="Fit the baselines to the model's training data, if found."),
     settings: list[str] = SETTINGS,
+    ensemble: list[Path] = ENSEMBLE,
     cache: bool = CACHE,
     adapt: bool = ADAPT,
     adapt_from: Path | None = ADAPT_FROM,
@@ -45,8 +47,9 @@ def evaluate(
 ) -> None:
     """Score a model on data that it has not seen, beside the baselines of its task."""
     from elman import tasks
+    from elman.tasks.ensemble import with_ensemble
 
-    loaded = tasks.load(model)
+    loaded = with_ensemble(tasks.load(model), ensemble)
     if tokens and not isinstance(loaded, tasks.LanguageModel):
         raise UserError(f"{model} is no language model: --tokens has nothing to show for it")
     tables, settings = sorted_settings(settings)

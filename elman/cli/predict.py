@@ -92,8 +92,9 @@ def _elsewhere(name: str, task: str, model: Path) -> str:
     """Whose option a key is."""
     from elman.tasks import TASKS
 
-    owner = next(other.name for other in TASKS.values() if name in other.Options.model_fields)
-    return f"the task '{owner}', and {model} holds a model for '{task}': leave it out"
+    owners = [f"'{other.name}'" for other in TASKS.values() if name in other.Options.model_fields]
+    whose = f"the task {owners[0]}" if len(owners) == 1 else f"the tasks {', '.join(owners)}"
+    return f"{whose}, and {model} holds a model for '{task}': leave it out"
 
 
 class _Progress(Reporter):

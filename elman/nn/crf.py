@@ -1,5 +1,6 @@
 """A linear-chain conditional random field: tags that are scored as a whole sequence, not one by one."""
 
+import copy
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
@@ -90,6 +91,15 @@ class CRF(nn.Module):
         self.start = nn.Parameter(torch.zeros(tags))
         self.transitions = nn.Parameter(torch.zeros(tags, tags))
         self.end = nn.Parameter(torch.zeros(tags))
+
+    @classmethod
+    def mean(cls, several: Sequence["CRF"]) -> "CRF":
+        """One that forbids what the first does, and whose own scores are the mean of those of all."""
+        found = copy.deepcopy(several[0])
+        with torch.no_grad():
+            for name, scores in found.named_parameters():
+                scores.copy_(torch.stack([crf.get_parameter(name) for crf in several]).mean(dim=0))
+        return found
 
     def forward(self, emissions: Tensor, tags: Tensor, lengths: Tensor) -> Tensor:
         """The log-likelihood of each tag sequence (tags B x T).

@@ -61,20 +61,28 @@ class TagNetwork(nn.Module):
         hidden = self._drop(output.data, self.output_dropout, embedded.batch_sizes)  # N x D*H
         return cast(Tensor, self.scores(hidden))
 
-    def loss(self, scores: Tensor, tags: Tensor, batch_sizes: Tensor) -> Tensor:
-        """The mean over the tokens of -log p(right tags), from the scores of `forward`; `tags` are N ids, packed."""
-        if self.crf is None:
+    def loss(self, scores: Tensor, tags: Tensor, batch_sizes: Tensor, crf: CRF | None = None) -> Tensor:
+        """The mean over the tokens of -log p(right tags), from the scores of `forward`; `tags` are N ids, packed.
+
+        `crf` stands in the place of its own, where scores are those of several networks.
+        """
+        crf = crf or self.crf
+        if crf is None:
             return cross_entropy(scores, tags)
         padded, lengths = _padded(scores, batch_sizes)
         right, _ = _padded(tags, batch_sizes)
-        return -cast(Tensor, self.crf(padded, right, lengths)).sum() / len(tags)
+        return -cast(Tensor, crf(padded, right, lengths)).sum() / len(tags)
 
-    def best_tags(self, scores: Tensor, batch_sizes: Tensor) -> Tensor:
-        """The ids of the most probable tags, N, packed; of the most probable sequence where there is a CRF."""
-        if self.crf is None:
+    def best_tags(self, scores: Tensor, batch_sizes: Tensor, crf: CRF | None = None) -> Tensor:
+        """The ids of the most probable tags, N, packed; of the most probable sequence where there is a CRF.
+
+        `crf` stands in the place of its own, where scores are those of several networks.
+        """
+        crf = crf or self.crf
+        if crf is None:
             return scores.argmax(dim=1)
         padded, lengths = _padded(scores, batch_sizes)
-        paths, _ = self.crf.best_paths(padded, lengths)  # B x T
+        paths, _ = crf.best_paths(padded, lengths)  # B x T
         return pack_padded_sequence(paths, lengths, batch_first=True).data
 
     def _vectors(self, sentences: Inputs) -> Tensor:

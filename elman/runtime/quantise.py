@@ -38,8 +38,7 @@ def quantise(weights: "Mapping[str, Tensor | NDArray[Any]]", keep: Collection[st
     arrays: dict[str, NDArray[Any]] = {}
     for name, weight in weights.items():
         array = numbers(weight)
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise UserError(f"'{name}' has numbers that are not finite, so the model is damaged: copy or train it anew")
+        check_finite(array, name)
         if array.ndim != 2 or array.dtype.kind != "f" or name in keep:
             arrays[name] = array
             continue
@@ -106,3 +105,9 @@ def with_max_norm(
 def numbers(weight: "Tensor | NDArray[Any]") -> NDArray[Any]:
     """A tensor of PyTorch's, or an array, as a NumPy array."""
     return np.asarray(weight.detach().cpu() if hasattr(weight, "detach") else weight)
+
+
+def check_finite(array: NDArray[Any], name: str) -> None:
+    """Refuse a weight with numbers that are not finite."""
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise UserError(f"'{name}' has numbers that are not finite, so the model is damaged: copy or train it anew")

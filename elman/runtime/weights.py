@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 from elman.errors import UserError, is_out_of_memory
 from elman.files import reading, write_aside
-from elman.runtime.quantise import LARGEST, SCALE, Arrays, numbers
+from elman.runtime.quantise import LARGEST, SCALE, Arrays, check_finite, numbers
 
 if TYPE_CHECKING:
     from torch import nn
@@ -108,8 +108,8 @@ def check_array(arrays: Arrays, name: str, shape: tuple[int, ...], *, flags: boo
             raise UserError(f"the int8 numbers or scales of '{name}' are damaged: export the model anew")
     elif array.dtype != np.float32 or scale is not None:
         raise UserError(f"'{name}' should be float32, or int8 with scales, not {array.dtype}")
-    elif not np.isfinite(array).all():
-        raise UserError(f"'{name}' has numbers that are not finite, so the model is damaged: copy or train it anew")
+    else:
+        check_finite(array, name)
 
 
 def type_refusal(arrays: Arrays) -> str | None:

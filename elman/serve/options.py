@@ -43,7 +43,8 @@ def refuse_unknown(given: Mapping[str, Any], fields: Mapping[str, FieldInfo], wh
     """Refuse options that there are not."""
     for name in given:
         if name not in fields:
-            near = nearest(name, fields) if fields else "leave it out"
+            known = [key for key, field in fields.items() if not names_file(key, field)]
+            near = nearest(name, known) if known else "leave it out"
             raise Refused(400, f"{whose} has no option '{name}': {near}", param="options")
 
 

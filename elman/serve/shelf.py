@@ -15,7 +15,7 @@ from elman.serve.generation import Generator
 from elman.serve.limits import Limits
 from elman.serve.metrics import Metrics
 from elman.tasks import load
-from elman.tasks.folder import Config, read_config
+from elman.tasks.folder import MEMBERS, Config, read_config
 from elman.tasks.language import LanguageModel
 
 log = logging.getLogger("elman.serve")
@@ -54,20 +54,25 @@ def named_folders(given: list[str]) -> dict[str, Path]:
 def signature(folder: Path) -> Signature:
     """What tells that the files of a model have changed: their sizes and times."""
     found = []
-    for name in FILES:
+    for path in _files(folder):
         try:
-            stat = (folder / name).stat()
+            stat = path.stat()
         except OSError:
             continue
-        found.append((name, stat.st_size, stat.st_mtime_ns))
+        found.append((str(path.relative_to(folder)), stat.st_size, stat.st_mtime_ns))
     return tuple(found)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Those that a model consists of, and those of the others of its ensemble."""
+    for place in (folder, *sorted((folder / MEMBERS).glob("*"))):
+        yield from (place / name for name in FILES)
 
 
 def fingerprint(folder: Path) -> str:
     """Sixteen letters and digits that differ for models that differ."""
     digest = blake2b(digest_size=8)
-    for name in FILES:
-        path = folder / name
+    for path in _files(folder):
         if path.exists():
             with path.open("rb") as file:
                 while block := file.read(2**20):
@@ -140,7 +145,8 @@ class Served:
 def _compiled(model: Any) -> bool:
     """Make the compiled runtime of a model, so that no request waits for it; whether there is one."""
     try:
-        return model._runtime() is not None
+        runtimes = [one._runtime() for one in getattr(model, "members", [model])]
+        return None not in runtimes
     except NotImplementedError:  # one that answers without
         return False
 

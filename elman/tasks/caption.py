@@ -34,6 +34,7 @@ from elman.runtime.quantise import Arrays
 from elman.runtime.translator import Sources
 from elman.runtime.weights import Weights
 from elman.tasks.answer import checked_folder, unseen
+from elman.tasks.ensemble import MembersSection
 from elman.tasks.predict import PredictOptions, read_texts
 from elman.tasks.search import Search, SearchOptions, SearchSettings, WriteOptions
 from elman.tasks.sections import (
@@ -64,7 +65,7 @@ from elman.text import Tokenizer, TokenizerSettings
 from elman.text.settings import Kind
 from elman.text.sides import Target, fit_side
 from elman.text.tokenizer import normaliser
-from elman.train.recipe import Section, TrainSettings
+from elman.train.recipe import Section
 
 if TYPE_CHECKING:
     from elman.nn.caption import CaptionNetwork
@@ -203,7 +204,7 @@ class CaptionRecipe(Section):
     model: ModelSettings = ModelSettings()
     loss: LossSettings = LossSettings()
     batch: SizeSection = SizeSection()
-    train: TrainSettings = TrainSettings(average="ema")
+    train: MembersSection = MembersSection(average="ema")
     search: CaptionSearchSettings = CaptionSearchSettings()
     report: ReportSettings = ReportSettings()
 
@@ -253,15 +254,11 @@ class Caption(Written):
 
 
 class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecoder]):
-    """p(caption | image).
-
-    `others` are further models with the same vocabulary, whose probabilities are averaged with its own.
-    """
+    """p(caption | image)."""
 
     task, what = "caption", "caption"
     Config, Recipe = CaptionerConfig, CaptionRecipe
     exact = ("decoder.to_readout.weight",)  # a small one, without which BLEU falls
-    others: "tuple[Captioner, ...]" = ()
 
     named: str | None = None
     """A file of features in the place of the one that it was trained on."""
@@ -286,7 +283,10 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
         return twin
 
     def check_beside(self, other: "Captioner") -> None:
-        super().check_beside(other)
+        if other.vocabulary.to_json() != self.vocabulary.to_json():
+            raise UserError("models of an ensemble need the same vocabulary: train them on the same captions")
+        if _sees(other) == _sees(self):  # no file is opened for those that were trained together
+            return
         if (other.features.name, other.features.size) != (self.features.name, self.features.size):
             raise UserError("models of an ensemble must see images alike: these have different features")
 
@@ -694,10 +694,10 @@ class CaptionTask(Task[CaptionedImage, Captioner]):
         ensemble, features, images = (asked.pop(name, None) for name in ("ensemble", "features", "images"))
         Search.of(asked)  # what is wrong with it is told at once
         model = model if images is None else model.with_images(images)
-        models = [model, *(Captioner.load(other) for other in ensemble or ())]
+        models = [model, *(Captioner.load(other, backend=model.backend) for other in ensemble or ())]
         if features is not None:
             models = [one.with_features(features) for one in models]
-        return models[0].ensemble_with(*models[1:]) if ensemble else models[0], asked
+        return models[0].ensemble_with(*models[1:]), asked
 
     # Words
 
@@ -765,3 +765,8 @@ def _scenes(records: Sequence[CaptionedImage]) -> list[Scene]:
         return [Scene.parse(str(text)) for text in told] if all(told) else []
     except ValueError:  # a column that is called so by chance
         return []
+
+
+def _sees(model: Captioner) -> tuple[Any, ...]:
+    """What a captioner was told to see of images."""
+    return model.config.places, model.config.channels, model.config.model.features, model.named

@@ -27,8 +27,7 @@ from elman.runtime import Encoder as CompiledLayers
 from elman.runtime.encoder import ngram_scores, pooled_size
 from elman.runtime.quantise import Arrays, dequantised
 from elman.runtime.weights import Shapes
-from elman.tasks.folder import Config
-from elman.tasks.model import Model
+from elman.tasks.ensemble import EnsembleConfig, EnsembleModel, EnsembleOptions, MembersSection
 from elman.tasks.predict import PredictOptions
 from elman.tasks.sections import (
     Cell,
@@ -47,7 +46,7 @@ from elman.tasks.vectors import Embedded, VectorsSection, fit_with_vectors, word
 from elman.text import Tokenizer, TokenizerSettings
 from elman.text.encoder import TokenEncoder, WordEncoder
 from elman.text.settings import Kind
-from elman.train.recipe import Section, TrainSettings
+from elman.train.recipe import Section
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -192,7 +191,7 @@ class ClassifyRecipe(Section):
     model: ModelSettings = ModelSettings()
     loss: LossSettings = LossSettings()
     batch: SizeSection = SizeSection()
-    train: TrainSettings = TrainSettings()
+    train: MembersSection = MembersSection()
     baseline: BaselineSettings = BaselineSettings()
     transfer: TransferSettings = TransferSettings()
 
@@ -214,7 +213,7 @@ class ClassifyRecipe(Section):
 # The model
 
 
-class ClassifierConfig(Config):
+class ClassifierConfig(EnsembleConfig):
     """What a classifier's config.json holds."""
 
     model: ModelSettings
@@ -247,7 +246,7 @@ class Prediction:
         return max(self.probabilities.values())
 
 
-class TextClassifier(Model[ClassifierConfig, Encoder, "ClassifierNetwork", "CompiledClassifier"]):
+class TextClassifier(EnsembleModel[ClassifierConfig, Encoder, "ClassifierNetwork", "CompiledClassifier"]):
     """p(class | text): one class a text, or any number of them."""
 
     task = "classify"
@@ -291,16 +290,23 @@ class TextClassifier(Model[ClassifierConfig, Encoder, "ClassifierNetwork", "Comp
         texts = [texts] if isinstance(texts, str) else list(texts)
         if not texts:
             return np.zeros((0, len(self.config.labels)), np.float32)
-        encoded, runtime = self.vocabulary.encode(texts), self._runtime()
-        return chances(self.scores(encoded) if runtime is None else runtime.scores(encoded), self.several)
+        return chances(self.mean_scores(texts, compiled=True), self.several)
 
-    def scores(self, encoded: Ragged) -> np.ndarray:
+    def mean_scores(self, texts: Sequence[str], compiled: bool = False) -> np.ndarray:
+        """What the network says to texts (N x C), in an ensemble the mean of all networks."""
+        return self.averaged(lambda one: one.scores(one.vocabulary.encode(texts), compiled))
+
+    def check_beside(self, other: "TextClassifier") -> None:
+        if (other.labels, other.several) != (self.labels, self.several):
+            raise UserError("models of an ensemble need the same classes: train them on the same data")
+
+    def scores(self, encoded: Ragged, compiled: bool = False) -> np.ndarray:
         """What the network says to texts that were encoded already (N x C).
 
-        For reports: by PyTorch, whose last digit does not depend on how many threads there are; but in int8 where the
+        For reports by PyTorch, whose last digit does not depend on how many threads there are; but in int8 where the
         model is so.
         """
-        runtime = None if self.int8 is None else self._runtime()
+        runtime = self._runtime() if compiled or self.int8 is not None else None
         if runtime is not None:
             return runtime.scores(encoded)
         import torch
@@ -475,7 +481,7 @@ class Classify(Task[LabelledText, TextClassifier]):
     name = "classify"
     about = "Train a classifier: one label for a text, or several."
     records, unit, counted = "texts", "texts", "texts"
-    Recipe, Model = ClassifyRecipe, TextClassifier
+    Recipe, Model, Options = ClassifyRecipe, TextClassifier, EnsembleOptions
     metrics = (
         Metric("accuracy", percent=True),
         Metric("macro_f1", "macro F1", percent=True),
@@ -637,7 +643,7 @@ class Classify(Task[LabelledText, TextClassifier]):
     def score(
         self, model: TextClassifier, records: Sequence[LabelledText], recipe: ClassifyRecipe, train: Sequence[Any]
     ) -> dict[str, Any]:
-        logits = model.scores(model.vocabulary.encode([record.text for record in records]))
+        logits = model.mean_scores([record.text for record in records])
         probabilities = chances(logits, model.several).astype(np.float64)
         guessed = [model._prediction(row).labels for row in probabilities.tolist()]
         loss = classification.mean_loss(logits, targets_of(records, model))
@@ -660,12 +666,13 @@ class Classify(Task[LabelledText, TextClassifier]):
     def baselines(
         self, model: TextClassifier, train: Sequence[LabelledText], recipe: ClassifyRecipe, say: Say
     ) -> dict[str, Score]:
-        """The most frequent class, and a linear model over character n-grams."""
+        """The most frequent class, and a linear model over character n-grams, of whole texts: phrases mislead them."""
         if not train:
             return {}
         rivals: dict[str, Any] = {}
-        texts, some = [record.text for record in train], train[: recipe.baseline.texts]
-        rows: list[Any] = [frozenset(r.labels) if model.several else r.labels[0] for r in train]
+        whole = [record for record in train if record.whole]
+        texts, some = [record.text for record in whole], whole[: recipe.baseline.texts]
+        rows: list[Any] = [frozenset(r.labels) if model.several else r.labels[0] for r in whole]
         rivals["most frequent class"] = MostFrequentClass.fit(texts, rows)
         if recipe.baseline.ngrams:
             kind = MultilabelCharacterNgrams if model.several else CharacterNgrams

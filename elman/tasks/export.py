@@ -1,5 +1,6 @@
 """A trained model as a folder of its own: what `elman.load` needs, without the run around it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -7,7 +8,8 @@ from elman.errors import UserError, nearest
 from elman.files import reading, write_bytes, writing
 from elman.tasks import load
 from elman.tasks.embed import load_vectors
-from elman.tasks.folder import Config, read_config
+from elman.tasks.ensemble import with_ensemble
+from elman.tasks.folder import MEMBERS, Config, read_config
 from elman.tasks.recipes import without_files
 from elman.tasks.report import renamed
 from elman.tasks.run import MODEL_FILES, PICTURES
@@ -20,19 +22,21 @@ ROUNDED = (
 )
 
 
-def export(model: Path | str, out: Path | str, *, int8: bool = False) -> Path:
+def export(model: Path | str, out: Path | str, *, int8: bool = False, ensemble: Sequence[Path | str] = ()) -> Path:
     """Write the model of a folder to the new folder `out`, with `int8` a quarter of the size.
 
     Names of files stay behind, which mean nothing on another machine. A file of word vectors becomes a folder too.
+    `ensemble` are folders of further models to average with: all of them are then one.
     """
     source, out = Path(model), Path(out)
     with writing(out):
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise UserError(f"{out} is there already: name a new folder with --out")
-        loaded = load_vectors(source) if source.is_file() else load(source)
+        loaded = with_ensemble(load_vectors(source) if source.is_file() else load(source), ensemble)
         chosen = loaded.to_int8() if int8 else loaded
-        chosen.config = _without_files(chosen.config)
-        beside = _files_beside(source, out, int8)  # all is read before anything is written
+        for one in getattr(chosen, "members", [chosen]):
+            one.config = _without_files(one.config)
+        beside = {} if ensemble else _files_beside(source, out, int8)  # all is read before anything is written
         out.mkdir(parents=True, exist_ok=True)
     for name, content in beside.items():
         write_bytes(out / name, content)
@@ -78,4 +82,5 @@ def _content(path: Path) -> bytes:
 
 def model_bytes(folder: Path | str) -> int:
     """The size of a model folder's own files; a run's log and checkpoint are not counted."""
-    return sum(path.stat().st_size for name in MODEL_FILES if (path := Path(folder) / name).exists())
+    own = sum(path.stat().st_size for name in MODEL_FILES if (path := Path(folder) / name).exists())
+    return own + sum(model_bytes(member) for member in (Path(folder) / MEMBERS).glob("*"))

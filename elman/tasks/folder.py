@@ -10,7 +10,7 @@ from pydantic import Field
 from elman import __version__
 from elman.errors import UserError
 from elman.files import Stored, checked, read_json, reading, write_json, write_text
-from elman.runtime.quantise import SCALE, Arrays, quantised
+from elman.runtime.quantise import SCALE, Arrays, check_finite, quantised
 from elman.runtime.weights import Shapes, check_array, names_of, write_arrays
 from elman.tasks.memory import sketch
 
@@ -52,6 +52,10 @@ def write_changed(path: Path, text: str) -> None:
         write_text(path, text)
 
 
+MEMBERS = "members"
+"""The folder with the other models of an ensemble, in that of the first."""
+
+
 class Config(Stored):
     """What every task's config.json holds; each adds its own."""
 
@@ -66,6 +70,10 @@ class Config(Stored):
         """The config of a model that is being trained by a recipe."""
         trained_by = recipe.model_dump(mode="json")
         return cls(format_version=FORMAT_VERSION, elman_version=__version__, task=task, recipe=trained_by, **parts)
+
+    def trained_further(self, recipe: Any, **parts: Any) -> Self:
+        """The config of a model that goes on from this one by another recipe."""
+        return self.model_copy(update={"recipe": recipe.model_dump(mode="json"), "model": recipe.model, **parts})
 
 
 C = TypeVar("C", bound=Config)
@@ -100,12 +108,14 @@ def check_weights(arrays: Arrays, expected: Shapes, folder: Path | str) -> None:
                 f"the weights in {folder} do not fit its config.json ('model'), or its tokenizer.json: "
                 f"'{name}' {there} and {wanted}"
             )
-    if quantised(arrays):
-        try:
+    try:
+        if quantised(arrays):
             for name, shape in expected.items():
                 check_array(arrays, name, shape, flags=arrays[name].dtype == np.bool_)
-        except UserError as error:
-            raise UserError(f"{folder}/model.safetensors: {error}") from None
+        for name, array in arrays.items():
+            check_finite(array, name)
+    except UserError as error:
+        raise UserError(f"{folder}/model.safetensors: {error}") from None
 
 
 def shapes_of(make: "Callable[[], nn.Module]", folder: Path | str) -> Shapes:

@@ -348,11 +348,15 @@ class Model(Generic[C, V, N, R]):
 
     # Being looked at
 
+    def summary(self) -> str:
+        """What it is and how large, in a line."""
+        return f"{self.about()}, {self.parameters:,} parameters{', int8' if self.int8 else ''}"
+
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.about()}, {self.parameters:,} parameters{', int8' if self.int8 else ''})"
+        return f"{type(self).__name__}({self.summary()})"
 
     def _repr_html_(self) -> str:
-        shown = f"<b>{type(self).__name__}</b> {escape(self.about())}, {self.parameters:,} parameters"
+        shown = f"<b>{type(self).__name__}</b> {escape(self.summary())}"
         for name in self.report.sets if self.report is not None else ():
             assert self.report is not None
             columns, rows = self.report.table(name)

@@ -144,14 +144,17 @@ def card(folder: Path, recipe: Any, report: Report, pictures: Mapping[str, str])
     task, run, data = report.task, report["run"], recipe.data
     count = f" ({run[task.records]:,} {task.records})" if task.records in run else ""
     epochs, threads = round(run["epochs"], 1), report["platform"]["threads"]
+    members = getattr(recipe.train, "members", 1)
+    size = f"{report['parameters']:,} parameters{f' in {members} networks that answer together' if members > 1 else ''}"
     rate = f" at {run[f'{task.unit}_per_second']:,.0f} {task.unit} a second"
     lines = [
         f"# {folder.resolve().name}",
         "",
-        f"{task.sentence(recipe, report)}, {report['parameters']:,} parameters. Made with Elman {__version__}.",
+        f"{task.sentence(recipe, report)}, {size}. Made with Elman {__version__}.",
         "",
         f"Trained on {trained_on(data.corpora, data.train)}{count} for {epochs:g} epoch{'s' * (epochs != 1)} "
-        f"({run['steps']:,} updates) in {duration(run['seconds'])}{rate}, {threads} thread{'s' * (threads != 1)}. "
+        f"({run['steps']:,} updates{' each' * (members > 1)}) "
+        f"in {duration(run['seconds'])}{rate}, {threads} thread{'s' * (threads != 1)}. "
         "Every setting is in `recipe.toml`.",
         "",
     ]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from elman.errors import UserError
 from elman.files import check_new_folder, write_text
-from elman.tasks.folder import AnyVocabulary, Config, write_config
+from elman.tasks.folder import MEMBERS, AnyVocabulary, Config, write_config
 from elman.tasks.lock import LOCK, locked
 from elman.train.length import with_length_of
 from elman.train.recipe import Section, differences, parse, read_toml, to_toml
@@ -16,7 +16,7 @@ from elman.train.recipe import Section, differences, parse, read_toml, to_toml
 MODEL_FILES = ("config.json", "tokenizer.json", "lexicon.json", "model.safetensors", "metrics.json", "README.md")
 PICTURES = ("confusion.png", "forecast.png")  # those of a card
 ADAPTING_FILES = ("adapting.json", "gradients.safetensors")
-RUN_FILES = (*MODEL_FILES, *PICTURES, *ADAPTING_FILES, "recipe.toml", "log.jsonl", "curves.png")
+RUN_FILES = (*MODEL_FILES, *PICTURES, *ADAPTING_FILES, "log.jsonl", "curves.png")
 STATE = "checkpoint/state.safetensors"
 HEADING = "# The settings of the run in this folder, as Elman wrote them."
 
@@ -115,11 +115,11 @@ def is_empty(folder: Path) -> bool:
 def prepare_folder(out: Path, recipe: Section) -> None:
     """A folder for a new run, with its recipe; the old one that may be in it is removed."""
     if is_run(out):
-        clear_run(out)
         data = getattr(recipe, "data", None)
         for key, folder in (("folds", "folds"), ("unlabelled", "stages")):
             if not getattr(data, key, None):  # else they are seen to where they are trained
                 clear_runs(out / folder)
+        clear_run(out)
     write_recipe(out, recipe)
 
 
@@ -129,8 +129,12 @@ def write_recipe(out: Path, recipe: Section) -> None:
 
 
 def clear_run(out: Path) -> None:
-    """Remove a run from its folder: what Elman wrote, and nothing else that may be there."""
+    """Remove a run and those of its members: what Elman wrote, and nothing else that may be there.
+
+    Its recipe stays, by which a folder is known as a run's: whoever is killed in here can start over.
+    """
     remove_leftovers(out)
+    clear_runs(out / MEMBERS)
     for path in [*(out / name for name in (*RUN_FILES, STATE)), *out.glob("tensorboard/events.*")]:
         if path.is_file():
             path.unlink()
@@ -140,10 +144,17 @@ def clear_run(out: Path) -> None:
 
 
 def clear_runs(folder: Path) -> None:
-    """Remove the runs in a folder that belong to another: those of the folds of a cross-validation, or of stages."""
+    """Remove the runs in a folder that belong to another: those of folds, of stages, of members of an ensemble.
+
+    Of a link only itself: what it leads to is another's.
+    """
     for run in [path for path in folder.glob("*") if is_run(path)]:
+        if run.is_symlink():
+            run.unlink()
+            continue
         clear_run(run)
-        (run / LOCK).unlink(missing_ok=True)
+        for name in (LOCK, "recipe.toml"):
+            (run / name).unlink(missing_ok=True)
         with suppress(OSError):  # the user has put something there
             run.rmdir()
     with suppress(OSError):

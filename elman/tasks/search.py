@@ -21,6 +21,7 @@ from elman.decode import (
 from elman.decode.beam import MOST_COVERAGE
 from elman.decode.control import holds, remaining
 from elman.errors import UserError, nearest
+from elman.tasks.ensemble import EnsembleOptions
 from elman.text.sides import Target
 from elman.text.tokenizer import Tokenizer
 from elman.train.recipe import Count, Section, parse
@@ -232,10 +233,8 @@ class SearchOptions(TypedDict, total=False):
     stop_at: int | None
 
 
-class WriteOptions(Search):
+class WriteOptions(EnsembleOptions, Search):
     """What `elman predict` can be asked of a model that writes: what `Search` says, and models to average with."""
-
-    ensemble: tuple[str, ...] = Field((), description="The folder of a further model to average with; may be repeated.")
 
 
 class TranslateOptions(WriteOptions):

@@ -7,11 +7,11 @@ model.predict(tokens=["Ask", "Ada", "Lovelace"]).tags
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, overload
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -33,9 +33,10 @@ from elman.runtime.quantise import Arrays, dequantise
 from elman.runtime.strings import CompiledStrings
 from elman.runtime.weights import Shapes
 from elman.runtime.words import KnownWords
-from elman.tasks.folder import Config, write_changed
+from elman.tasks.ensemble import EnsembleConfig, EnsembleModel, EnsembleOptions, MembersSection
+from elman.tasks.folder import write_changed
 from elman.tasks.memory import built
-from elman.tasks.model import Model, check_texts, listed
+from elman.tasks.model import check_texts, listed
 from elman.tasks.predict import PredictOptions
 from elman.tasks.sections import EmbeddingSection, Name, SizeSection, TransferSettings, TwoWaySection, UnlabelledSection
 from elman.tasks.strings import StringModel, StringStates, fill_strings, string_models
@@ -48,7 +49,7 @@ from elman.text.spans import OUTSIDE, Scheme, Span, convert, detect_scheme, read
 from elman.text.spelling import Speller
 from elman.text.strings import StringReader
 from elman.text.tagging import Tagging, cut, join
-from elman.train.recipe import Section, TrainSettings
+from elman.train.recipe import Section
 
 if TYPE_CHECKING:
     from elman.nn.tagger import TagNetwork
@@ -191,7 +192,7 @@ class TagRecipe(Section):
     text: TextSettings = TextSettings()
     model: ModelSettings = ModelSettings()
     batch: BatchSettings = BatchSettings()
-    train: TrainSettings = TrainSettings(average="ema")
+    train: MembersSection = MembersSection(average="ema")
     report: ReportSettings = ReportSettings()
     transfer: TransferSettings = TransferSettings()
 
@@ -236,7 +237,7 @@ def coloured(tagging: Tagging, kinds: Sequence[str]) -> str:
 # The model
 
 
-class TaggerConfig(Config):
+class TaggerConfig(EnsembleConfig):
     """What a tagger's config.json holds."""
 
     model: ModelSettings
@@ -255,7 +256,7 @@ class _Lexicon(Stored):
     tags: dict[str, str]
 
 
-class TagModel(Model[TaggerConfig, Speller, "TagNetwork", "CompiledTagger"]):
+class TagModel(EnsembleModel[TaggerConfig, Speller, "TagNetwork", "CompiledTagger"]):
     """p(tags | tokens), and what its reports are measured against.
 
     `lexicon` knows the words of the training set and the tag that each mostly had.
@@ -325,11 +326,10 @@ class TagModel(Model[TaggerConfig, Speller, "TagNetwork", "CompiledTagger"]):
         if not sentences:
             return []
         found: list[tuple[list[str], list[Span]]] = [([], [])] * len(sentences)
-        every, runtime = words(sentences), self._runtime()
+        every = words(sentences)
         for places in _groups(every):
             chosen = every.take(places) if len(every) > 1 else every
-            ids = self._best(chosen)[1] if runtime is None else runtime.best_tags(chosen)
-            for place, row in zip(places.tolist(), ids, strict=True):
+            for place, row in zip(places.tolist(), self._best_tags(chosen), strict=True):
                 found[place] = self._read(row)
         return found
 
@@ -342,7 +342,6 @@ class TagModel(Model[TaggerConfig, Speller, "TagNetwork", "CompiledTagger"]):
         found: list[list[str]] = [[]] * len(sentences)
         gold = [self.encode_tags(sentence.tags) for sentence in sentences]
         total, counted = 0.0, 0
-        runtime = None if self.int8 is None else self._runtime()
         for scored in (True, False):
             group = [number for number, ids in enumerate(gold) if (ids is not None) == scored]
             if not group:
@@ -351,7 +350,7 @@ class TagModel(Model[TaggerConfig, Speller, "TagNetwork", "CompiledTagger"]):
             for places in _groups(every):
                 chosen = every.take(places)
                 right = Ragged.of([gold[group[place]] for place in places]).data if scored else None
-                loss, ids = self._best(chosen, right, None if runtime is None else runtime.scores(chosen))
+                loss, ids = self._best(chosen, right)
                 for place, row in zip(places.tolist(), ids, strict=True):
                     found[group[place]], _ = self._read(row, strict)
                 total += loss * len(chosen.data)
@@ -362,28 +361,63 @@ class TagModel(Model[TaggerConfig, Speller, "TagNetwork", "CompiledTagger"]):
 
     def encode_tags(self, tags: Sequence[str]) -> Ints | None:
         """The ids of tags that are in the scheme of the training files; None where one of them is unknown."""
-        written = tags if self.scheme is None else convert(tags, self.config.model.scheme)
-        ids = [self._tag_ids.get(tag, -1) for tag in written]
+        ids = [self._tag_ids.get(tag, -1) for tag in self.learned(tags)]
         return None if -1 in ids else np.array(ids, np.int64)
+
+    def learned(self, tags: Sequence[str]) -> Sequence[str]:
+        """Tags that are in the scheme of the training files, in the one that the network learned in."""
+        return tags if self.scheme is None else convert(tags, self.config.model.scheme)
 
     @cached_property
     def _tag_ids(self) -> dict[str, int]:
         return {tag: number for number, tag in enumerate(self.config.tags)}
 
-    def _best(
-        self, sentences: Ragged, tags: Ints | None = None, scores: np.ndarray | None = None
-    ) -> tuple[float, Ragged]:
-        """The loss, where the right tags are known (N), and the ids of those found; `scores` are N x K if at hand."""
+    def scores(self, sentences: Ragged, compiled: bool = False) -> np.ndarray:
+        """The score of every tag for every token (N x K); for reports by PyTorch, but in int8 where the model is so."""
+        runtime = self._runtime() if compiled or self.int8 is not None else None
+        if runtime is not None:
+            return runtime.scores(sentences)
         import torch
 
         with torch.inference_mode(), self.evaluating() as network:
+            return sentences.unpacked(network(self.inputs(sentences)).numpy()).data
+
+    def mean_scores(self, sentences: Ragged, compiled: bool = False) -> np.ndarray:
+        """The score of every tag for every token (N x K), in an ensemble the mean of those of all networks."""
+        return self.averaged(lambda one: one.scores(sentences, compiled))
+
+    def _best_tags(self, sentences: Ragged) -> Ragged:
+        """The ids of the tags that are found, compiled where all members are."""
+        runtimes = [runtime for one in self.members if (runtime := one._runtime()) is not None]
+        if len(runtimes) < len(self.members):
+            return self._best(sentences)[1]
+        chains = [runtime.chain for runtime in runtimes if runtime.chain is not None]
+        return best_tags(self.mean_scores(sentences, compiled=True), sentences, Chain.mean(chains) if chains else None)
+
+    def _best(self, sentences: Ragged, tags: Ints | None = None) -> tuple[float, Ragged]:
+        """The loss, where the right tags are known (N), and the ids of those found: for reports."""
+        import torch
+
+        from elman.nn.crf import CRF
+
+        network, crf = self.network, None
+        if self.others and network.crf is not None:
+            crf = CRF.mean([cast(CRF, one.network.crf) for one in self.members])
+        with torch.inference_mode():
             sizes = torch.from_numpy(sentences.packing.batch_sizes)
-            if scores is None:
-                table = network(self.inputs(sentences))
-            else:
-                table = torch.from_numpy(sentences.packed(scores))
-            loss = 0.0 if tags is None else float(network.loss(table, torch.from_numpy(sentences.packed(tags)), sizes))
-            return loss, sentences.unpacked(network.best_tags(table, sizes).numpy())
+            table, loss = torch.from_numpy(sentences.packed(self.mean_scores(sentences))), 0.0
+            if tags is not None:
+                loss = float(network.loss(table, torch.from_numpy(sentences.packed(tags)), sizes, crf))
+            return loss, sentences.unpacked(network.best_tags(table, sizes, crf).numpy())
+
+    def check_beside(self, other: "TagModel") -> None:
+        if other.scheme != self.scheme:
+            schemes = f"{self.scheme or 'no scheme'} and {other.scheme or 'no scheme'}"
+            raise UserError(f"models of an ensemble answer in one scheme: these learned from files in {schemes}")
+        if other.tags != self.tags:
+            raise UserError("models of an ensemble need the same tags: train them on the same data")
+        if other.config.model.crf != self.config.model.crf:
+            raise UserError("models of an ensemble have all a CRF, or none of them: these differ in model.crf")
 
     def inputs(self, sentences: Ragged) -> Any:
         """Sentences of words as the network reads them."""
@@ -604,16 +638,6 @@ class CompiledTagger:
         """Whether it looks at words themselves, and not at strings only."""
         return self.words is not None or self.characters is not None or bool(self.features)
 
-    def best_tags(self, sentences: Ragged) -> Ragged:
-        """The ids of the most probable tags of each sentence; of the most probable sequence where there is a CRF."""
-        scores = self.scores(sentences)
-        if self.chain is None:
-            return sentences.with_data(scores.argmax(axis=1))
-        try:
-            return sentences.with_data(best_sequences(scores, sentences.lengths, self.chain)[0])
-        except ValueError as error:
-            raise UserError(f"{error}: the model is damaged, copy it again or train it anew") from None
-
     def _vectors(self, new: list[str]) -> np.ndarray:
         """What each of some distinct words is made of, W x E."""
         found, parts = self.speller(new), []
@@ -623,6 +647,16 @@ class CompiledTagger:
             parts.append(self.characters(found.characters, found.lengths))
         parts += [table.take(found.features[:, place], axis=0) for place, table in enumerate(self.features)]
         return np.concatenate(parts, axis=1)
+
+
+def best_tags(scores: np.ndarray, sentences: Ragged, chain: Chain | None) -> Ragged:
+    """The ids of the tags with the best scores (N x K) in each sentence; of the best sequence by a chain, if any."""
+    if chain is None:
+        return sentences.with_data(scores.argmax(axis=1))
+    try:
+        return sentences.with_data(best_sequences(scores, sentences.lengths, chain)[0])
+    except ValueError as error:
+        raise UserError(f"{error}: the model is damaged, copy it again or train it anew") from None
 
 
 def _groups(sentences: Ragged) -> Iterator[Ints]:
@@ -656,7 +690,7 @@ class Tag(Task[Sentence, TagModel]):
     name = "tag"
     about = "Train a tagger: one label for each token."
     records, unit, counted = "sentences", "tokens", "tokens"
-    Recipe, Model = TagRecipe, TagModel
+    Recipe, Model, Options = TagRecipe, TagModel, EnsembleOptions
     metrics = (
         Metric("accuracy", percent=True),
         Metric("unseen_accuracy", "unseen words", percent=True),
@@ -695,12 +729,16 @@ class Tag(Task[Sentence, TagModel]):
                 f"all training tokens have the tag {next(iter(known))!r}: a tagger needs at least two, "
                 "so look whether data.tag_column is right"
             )
-        _tell_unknown(data, known, say)
+        for split, sentences in data.held_out.items():
+            _tell_unknown(sentences, f"{SPLITS[split]} tokens", known, say, lambda tags: tags)
         _tell_overlap(data, say)
         return data
 
     def read_set(self, model: TagModel, recipe: TagRecipe, source: Source, name: str, say: Say) -> list[Sentence]:
-        return repaired(super().read_set(model, recipe, source, name, say), model.scheme, Path(name).name, say)
+        name = Path(name).name
+        sentences = repaired(super().read_set(model, recipe, source, name, say), model.scheme, name, say)
+        _tell_unknown(sentences, f"tokens of {name}", model.tags, say, model.learned)
+        return sentences
 
     # The network
 
@@ -940,16 +978,27 @@ def repaired(sentences: Sequence[Sentence], scheme: Scheme | None, name: str, sa
     return valid
 
 
-def _tell_unknown(data: Data[Sentence], known: set[str], say: Say) -> None:
-    for split, sentences in data.held_out.items():
-        unknown = Counter(tag for sentence in sentences for tag in sentence.tags if tag not in known)
-        if unknown:
-            tag = next(iter(unknown))
-            where = next(sentence.where for sentence in sentences if tag in sentence.tags)
-            say(
-                f"warning: {unknown.total():,} {SPLITS[split]} tokens have a tag that training never saw and count as "
-                f"mistakes, the first {tag!r} at {where}: {nearest(tag, sorted(known))}"
-            )
+def _tell_unknown(
+    sentences: Sequence[Sentence],
+    what: str,
+    known: Iterable[str],
+    say: Say,
+    learned: Callable[[Sequence[str]], Sequence[str]],
+) -> None:
+    """Say which tags are none of those of training, as they were `learned`."""
+    tags = set(known)
+    unknown = [
+        (sentence.where, tag, other)
+        for sentence in sentences
+        for tag, other in zip(sentence.tags, learned(sentence.tags), strict=True)
+        if other not in tags
+    ]
+    if unknown:
+        where, tag, other = unknown[0]
+        say(
+            f"warning: {len(unknown):,} {what} have a tag that training never saw and count as mistakes, "
+            f"the first {tag!r} in the sentence at {where}: {nearest(other, sorted(tags))}"
+        )
 
 
 def _tell_overlap(data: Data[Sentence], say: Say) -> None:

@@ -18,6 +18,7 @@ from elman.metrics.metric import Metric, first_of
 from elman.records.reader import Files
 from elman.runtime.quantise import dequantise
 from elman.runtime.weights import arrays_of
+from elman.tasks.ensemble import with_ensemble
 from elman.tasks.folder import check_weights, fill
 from elman.tasks.memory import built
 from elman.tasks.model import Model
@@ -282,8 +283,7 @@ class Task(Generic[R, M]):
 
     def go_on_from(self, start: M, recipe: Any) -> M:
         """A model to train further: what it is stays, how it is trained is the recipe's."""
-        update = {"recipe": recipe.model_dump(mode="json"), "model": recipe.model}
-        config = start.config.model_copy(update=update)
+        config = start.config.trained_further(recipe)
         network = built(lambda: self.fresh(config, start.vocabulary, recipe), recipe.model)
         weights, where = dequantise(start.weights()), f"the model {recipe.train.start}"
         try:
@@ -355,6 +355,8 @@ class Task(Generic[R, M]):
             trainer.resume()
             if trainer.fraction >= 1.0:
                 self._nothing_left(run, trainer, out, reporter)
+            else:  # the report of a shorter run would say that this one is done
+                (out / "metrics.json").unlink(missing_ok=True)
             write_recipe(out, run.recipe)  # not before it is known that the run can go on
         trainer.run()
         return {
@@ -373,7 +375,8 @@ class Task(Generic[R, M]):
         if old is not None and (old.train.epochs, old.train.steps) != (new.epochs, new.steps):
             raise UserError(f"the run in {out} has {done} already: ask for more, or give --resume without them")
         key = "epochs" if new.steps is None else "steps"
-        reporter.say(f"nothing is left to train: the run has its {done}; -s train.{key}=N goes on")
+        whose = "the run" if getattr(new, "members", 1) == 1 else "the first member"
+        reporter.say(f"nothing is left to train: {whose} has its {done}; -s train.{key}=N goes on")
 
     # Scores
 
@@ -401,7 +404,7 @@ class Task(Generic[R, M]):
 
     def predictor(self, model: M, asked: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """What predicts lines, the model or more than it, and what is then asked of each prediction."""
-        return model, asked
+        return with_ensemble(model, asked.pop("ensemble", ())), asked
 
     # Words
 

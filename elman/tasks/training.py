@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from elman.errors import RunError, UserError
-from elman.tasks.folder import read_config
+from elman.files import ANOTHER_FOLDER
+from elman.tasks.ensemble import EnsembleModel
+from elman.tasks.folder import MEMBERS, read_config
 from elman.tasks.folds import cross_validate
 from elman.tasks.memory import explain_out_of_memory
 from elman.tasks.reading import with_reading_settings
 from elman.tasks.recipes import check_named, check_there_again, find_files
 from elman.tasks.report import Report, write_report
-from elman.tasks.run import open_folder, prepare_folder, run_folder, saved_recipe
+from elman.tasks.run import clear_run, finished_report, open_folder, prepare_folder, run_folder, saved_recipe
 from elman.tasks.stages import gains, plan_stages, run_stages
 from elman.tasks.task import Data, Say, Source, Task, Training
 from elman.tasks.transfer import language_models
@@ -62,12 +64,14 @@ def train(
     """Train what the recipe says into the folder `out`; returns the report that `metrics.json` holds.
 
     `memory` has the splits whose records are not in files. With `data.folds`, a model is trained for each fold first
-    (in `out/folds`), then one on all records.
+    (in `out/folds`), then one on all records; with `train.members`, those that answer with it (in `out/members`).
     """
     reporter = reporter or Reporter()
     data_dir = None if data_dir is None else Path(data_dir)
     with run_folder(out, recipe, resume=resume, force=force, say=reporter.say) as (recipe, goes_on):
         _use_threads(recipe.train.threads)
+        if force:
+            _refuse_own_folder(recipe, out)
         if resume and "train" not in (memory or {}) and saved_recipe(out, type(recipe)) is not None:
             check_there_again(recipe.data)
         said: list[str] = []
@@ -97,6 +101,15 @@ def train(
         return report
 
 
+def _refuse_own_folder(recipe: Any, out: Path) -> None:
+    """Refuse to begin with a model of the run that is to be removed."""
+    named = [recipe.train.start, *(getattr(recipe.model, key, None) for key in ("start", "vectors", "strings"))]
+    for given in named:
+        for path in given if isinstance(given, tuple | list) else [given]:
+            if path is not None and Path(path).resolve().is_relative_to(out.resolve()):
+                raise UserError(f"{path} would be removed before this run could begin with it: {ANOTHER_FOLDER}")
+
+
 def _saved_vocabulary(task: Task[Any, Any], out: Path) -> Any:
     """That of a run which goes on: some tokenizers come out differently when fitted again."""
     return task.Model.load_vocabulary(out, read_config(out, task.Model.Config, task.name))
@@ -116,6 +129,31 @@ def sources_of(data: Any, memory: Sources | None, data_dir: Path | str | None) -
     return {**{split: Source(paths) for split, paths in files.items()}, **memory}
 
 
+def _train_others(
+    task: Task[Any, Any], recipe: Any, data: Data[Any], vocabulary: Any, out: Path, reporter: Reporter
+) -> float:
+    """Train all members of an ensemble but the first, on its records and with its vocabulary; none is done twice.
+
+    Returns how many seconds they took.
+    """
+    count, seconds = getattr(recipe.train, "members", 1), 0.0
+    for number in range(2, count + 1):
+        place, seed = out / MEMBERS / str(number), (recipe.train.seed + number - 1) % 2**63
+        part = recipe.model_copy(update={"train": recipe.train.model_copy(update={"members": 1, "seed": seed})})
+        report = finished_report(place, part)
+        if report is not None and not (place / "model.safetensors").exists():
+            clear_run(place)  # there is nothing that could be gone on from
+            report = None
+        if report is None or "run" not in report:
+            reporter.say(f"member {number} of {count}")
+            with run_folder(place, part, resume=True, force=False, say=reporter.say) as (part, goes_on):
+                words = _saved_vocabulary(task, place) if goes_on else vocabulary
+                report = _train_one(task, part, data, words, place, goes_on, reporter)
+                write_report(place, saved_recipe(place, type(part)) or part, report)
+        seconds += report["run"]["seconds"]
+    return seconds
+
+
 def _train_one(
     task: Task[Any, Any],
     recipe: Any,
@@ -130,6 +168,7 @@ def _train_one(
     threads = _threads()
     reporter.say(f"{task.describe(run)}; {threads} thread{'s' * (threads != 1)}")
     facts = task.learn(run, out, goes_on, reporter)
+    facts["seconds"] += _train_others(task, recipe, data, run.model.vocabulary, out, reporter)
     model = task.Model.load(out)  # as a user will have it
     with reporter.busy("scoring the model that was kept, and the baselines"):
         report = score_sets(task, model, data.held_out, run.recipe, data.train, reporter.say)
@@ -154,6 +193,8 @@ def begin(
         except UserError as error:
             raise UserError(f"train.start: {error}") from None
     if start is not None:
+        if isinstance(start, EnsembleModel):
+            start.refuse_ensemble("started from")
         task.check_start(start, data)
         refuse_other_vectors(recipe, start)
         vocabulary = start.vocabulary
@@ -221,6 +262,8 @@ def evaluate(
             train = task.read_again(model, recipe, sources_of(recipe.data, None, data_dir))
         except UserError as error:
             notes.append(f"no baselines made of the training {task.records}: {error}")
+    if isinstance(model, EnsembleModel) and model.others:
+        notes.append(f"this model is an ensemble of {len(model.members)}")
     report = score_sets(task, model, sets, recipe, train, notes.append, baselines)
     report |= further(sets)
     return report if not notes else Report(task, {**report, "note": "\n".join(notes)})

@@ -28,6 +28,7 @@ from elman.runtime import CompiledTranslator, TranslationParts
 from elman.runtime.quantise import Arrays
 from elman.runtime.translation import ATTENDS
 from elman.runtime.weights import Shapes
+from elman.tasks.ensemble import MembersSection, with_ensemble
 from elman.tasks.model import check_texts, listed
 from elman.tasks.predict import PredictOptions, read_texts
 from elman.tasks.search import Search, SearchOptions, SearchSettings, TranslateOptions
@@ -51,7 +52,7 @@ from elman.text.settings import Kind
 from elman.text.sides import Sides, fit_side
 from elman.text.tokenizer import normaliser
 from elman.text.windows import windows
-from elman.train.recipe import BatchSection, Section, TrainSettings
+from elman.train.recipe import BatchSection, Section
 
 if TYPE_CHECKING:
     from elman.nn.translation import TranslationNetwork
@@ -316,7 +317,7 @@ class TranslateRecipe(Section):
     model: ModelSettings = ModelSettings()
     loss: LossSettings = LossSettings()
     batch: BatchSettings = BatchSettings()
-    train: TrainSettings = TrainSettings(average="ema")
+    train: MembersSection = MembersSection(average="ema")
     search: SearchSettings = SearchSettings()
     report: ReportSettings = ReportSettings()
 
@@ -363,10 +364,11 @@ class Translator(Writer[TranslatorConfig, Sides, "TranslationNetwork", CompiledT
     @property
     def longest(self) -> int:
         """Tokens of the longest source that it, and all others of the ensemble, have learned from."""
-        return min(model.config.longest for model in (self, *self.others))
+        return min(model.config.longest for model in self.members)
 
     def check_beside(self, other: "Translator") -> None:
-        super().check_beside(other)
+        if other.vocabulary.to_json() != self.vocabulary.to_json():
+            raise UserError("models of an ensemble need the same vocabularies: train others with -s text.same_as=MODEL")
         if other.settings.reverse_source != self.settings.reverse_source:
             raise UserError("models of an ensemble must read sources alike: one has model.reverse_source")
 
@@ -876,8 +878,7 @@ class Translate(Task[Pair, Translator]):
 
         helpers = {name: asked.pop(name, None) for name in ("ensemble", "channel", "lm", "channel_weights")}
         Search.of(asked)  # what is wrong with it is told at once
-        if helpers["ensemble"]:
-            model = model.ensemble_with(*(Translator.load(other) for other in helpers["ensemble"]))
+        model = with_ensemble(model, helpers["ensemble"] or ())
         if helpers["channel"] is None and helpers["lm"] is None and helpers["channel_weights"] is None:
             return model, asked
         if helpers["channel"] is None or helpers["lm"] is None:

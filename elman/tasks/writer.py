@@ -4,9 +4,10 @@ A translator writes about a text, a captioner about an image. Each makes arrays 
 of some of them; from there on they are the same.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -17,9 +18,7 @@ from elman.errors import UserError
 from elman.metrics.perplexity import perplexity
 from elman.ragged import Ints, Ragged
 from elman.records.places import Place
-from elman.runtime.quantise import Arrays
-from elman.tasks.folder import Config
-from elman.tasks.model import Model
+from elman.tasks.ensemble import EnsembleConfig, EnsembleModel
 from elman.tasks.predict import PredictOptions
 from elman.tasks.search import Search, SearchSettings, limits, sampled
 from elman.text.sides import Target
@@ -99,7 +98,7 @@ class Written:
 # What writes
 
 
-class WriterConfig(Config):
+class WriterConfig(EnsembleConfig):
     """What the config.json of a model that writes holds."""
 
     model: Any
@@ -112,15 +111,11 @@ N = TypeVar("N", bound="WritingNetwork")
 R = TypeVar("R")
 
 
-class Writer(Model[C, V, N, R]):
-    """p(target | source), a token at a time.
-
-    `others` are further models with the same vocabularies, whose probabilities are averaged with its own.
-    """
+class Writer(EnsembleModel[C, V, N, R]):
+    """p(target | source), a token at a time; in an ensemble the mean of the probabilities of all."""
 
     what: ClassVar[str]
     """What it writes, for messages."""
-    others: tuple[Any, ...] = ()
 
     @property
     def settings(self) -> Any:
@@ -148,26 +143,6 @@ class Writer(Model[C, V, N, R]):
     def places(self, source: Source) -> int:
         """How many places of a source can be attended to."""
         return len(source)
-
-    # Ensembles
-
-    def ensemble_with(self, *others: Self) -> Self:
-        """An ensemble with others: the mean of their probabilities. Their vocabularies must be the same."""
-        for other in others:
-            self.check_beside(other)
-        twin = copy(self)
-        twin.others = (*self.others, *others)
-        return twin
-
-    def check_beside(self, other: Self) -> None:
-        """Refuse a model that cannot be averaged with this one."""
-        if other.vocabulary.to_json() != self.vocabulary.to_json():
-            raise UserError("models of an ensemble need the same vocabularies: train them from one tokenizer.json")
-
-    def _copy(self, weights: Arrays) -> Self:
-        twin = super()._copy(weights)
-        twin.others = self.others
-        return twin
 
     # Searching
 
@@ -198,7 +173,7 @@ class Writer(Model[C, V, N, R]):
     ) -> list[list[Hypothesis]]:
         ragged = Ragged.of(sources)
         if steps is None:
-            every = [model.steps(ragged) for model in (self, *self.others)]
+            every = [model.steps(ragged) for model in self.members]
             steps = Ensemble(every) if self.others else every[0]
         first, controls = searches[0], [search.control(self.vocabulary) for search in searches]
         room = limits(self.config.search, first, [self.usual_length(source) for source in sources], controls)
@@ -225,7 +200,7 @@ class Writer(Model[C, V, N, R]):
         tree: SearchTree | None,
     ) -> list[list[Hypothesis]]:
         beam = search.settled(self.config.search, max(room), self.vocabulary.target.size)
-        if beam.coverage and not all(model.settings.attends for model in (self, *self.others)):
+        if beam.coverage and not all(model.settings.attends for model in self.members):
             raise UserError("coverage counts where a model attends, and this one has no attention: leave it out")
         return beam_search(
             steps,
@@ -287,25 +262,48 @@ class Writer(Model[C, V, N, R]):
         import torch
 
         found = np.zeros(len(pairs))
-        with torch.no_grad(), self.evaluating() as network:
+        with torch.no_grad():
             for rows, batch in self.batches(pairs):
-                hidden = network.readouts(batch.source, batch.lengths, batch.inputs, batch.batch_sizes)
-                each = network.softmax.target_log_probs(hidden, batch.targets).double().numpy()
+                each = self._log_probs(batch, of_targets=True).double().numpy()
                 cuts = np.cumsum(batch.batch_sizes.numpy())[:-1]
                 for size, part in zip(batch.batch_sizes.tolist(), np.split(each, cuts), strict=True):
                     found[rows[:size]] += part
         return found.tolist()
+
+    def _log_probs(self, batch: "PairBatch", of_targets: bool = False) -> "Tensor":
+        """log p of every token at each place of some targets (N x V), or of the right one (N).
+
+        In an ensemble p is the mean of the probabilities that all members give.
+        """
+        import torch
+
+        each = []
+        for one in self.members:
+            with one.evaluating() as network:
+                hidden = network.readouts(
+                    batch.source, batch.lengths, batch.inputs, batch.batch_sizes, owners=batch.owners
+                )
+                if of_targets:
+                    each.append(network.softmax.target_log_probs(hidden, batch.targets))
+                else:
+                    each.append(network.softmax.log_probs(hidden))
+        return torch.stack(each).logsumexp(dim=0) - math.log(len(each)) if self.others else each[0]
 
     def attention(self, pairs: Sequence[tuple[Source, Ints]]) -> list[np.ndarray]:
         """Where each token of each target attends, the end token's place left out: T x S for each encoded pair."""
         import torch
 
         found: list[np.ndarray] = [np.zeros((0, 0), np.float32)] * len(pairs)
-        with torch.no_grad(), self.evaluating() as network:
+
+        def attended(one: Self, batch: PairBatch) -> np.ndarray:  # B x T x S
+            with one.evaluating() as network:
+                return network.attended(batch.source, batch.lengths, batch.inputs, batch.batch_sizes).numpy()
+
+        with torch.no_grad():
             for rows, batch in self.batches(pairs):
-                seen = network.attended(batch.source, batch.lengths, batch.inputs, batch.batch_sizes)  # B x T x S
+                seen = self.averaged(partial(attended, batch=batch))
                 for row, place in enumerate(rows):
-                    found[place] = seen[row, : len(pairs[place][1])].numpy()
+                    found[place] = seen[row, : len(pairs[place][1])]
         return found
 
     def expected_scores(self, batches: "Iterable[PairBatch]") -> dict[str, float]:
@@ -313,12 +311,9 @@ class Writer(Model[C, V, N, R]):
         import torch
 
         total = right = tokens = 0.0
-        with torch.no_grad(), self.evaluating() as network:
+        with torch.no_grad():
             for batch in batches:
-                hidden = network.readouts(
-                    batch.source, batch.lengths, batch.inputs, batch.batch_sizes, owners=batch.owners
-                )
-                log_probs = network.softmax.log_probs(hidden)  # N x V
+                log_probs = self._log_probs(batch)  # N x V
                 total -= float(log_probs.gather(1, batch.targets.unsqueeze(1)).double().sum())
                 right += int((log_probs.argmax(dim=1) == batch.targets).sum())
                 tokens += len(batch.targets)
@@ -327,7 +322,7 @@ class Writer(Model[C, V, N, R]):
 
     def check_attends(self) -> None:
         """Refuse to say where a model attends that has no attention."""
-        if not self.settings.attends:
+        if not all(model.settings.attends for model in self.members):
             raise UserError("this model has no attention, so it cannot say where it attends: train one that has")
 
 

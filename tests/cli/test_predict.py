@@ -143,7 +143,8 @@ def test_options_are_those_of_the_models_task(folder: Path) -> None:
     assert code == 0 and "--json" in shown and "--beam" not in shown
     code, out, error = invoke("predict", str(folder / "run"), "grimulfa", "--beam", "3")
     assert (code, out) == (2, "")
-    assert "--beam is an option of the task 'translate'" in error and "for 'classify': leave it out" in error
+    assert "--beam is an option of the tasks 'translate', 'caption'" in error
+    assert "for 'classify': leave it out" in error
 
 
 def test_the_backend_is_chosen_by_an_option(folder: Path) -> None:

@@ -119,8 +119,9 @@ def _use(place: Place, model: str, folder: str) -> Command:
     if task == "translate":
         ways += [["explain", folder, "abc", "--out", f"{place.out}.json"]]
         ways = [["evaluate", folder, pairs, "--no-baselines"], *ways[1:]]
-    if model == "translate":  # another's vocabulary is refused for that
-        ways += [["predict", world.model("translate"), "--ensemble", folder, place.write("in.txt", "abc\n")]]
+    if model in ("translate", "tag", "classify"):  # another's vocabulary, tags or classes are refused for that
+        ways += [["predict", world.model(model), "--ensemble", folder, place.write("in.txt", "abc\n")]]
+        ways += [["evaluate", world.model(model), world.known(task), "--no-baselines", "--ensemble", folder]]
     return Command(chance.choice(ways))
 
 
@@ -242,6 +243,7 @@ def _runs() -> Iterator[Case]:
                     f"resume-{task}-{name.replace('/', '-')}-{kind}",
                     make,
                     refused=name == state and kind not in ("missing", "loop"),
+                    fails=name == "log.jsonl" and kind == "folder",  # which cannot be written to
                 )
         for other in TASKS:
             if other != task:

@@ -118,6 +118,7 @@ def _paths_in(sentence: str, folder: Path) -> list[str]:
 def _is_there(name: str, typed: str, folder: Path) -> bool:
     """Whether a path was typed, or is there, or lacks from a folder that was typed."""
     above = [str(parent) for parent in Path(name).parents if folder in parent.parents]
+    above += [os.path.relpath(parent, folder) for parent in above]
     return name in typed or os.path.lexists(name) or any(path in typed for path in above)
 
 

@@ -192,7 +192,10 @@ def test_models_say_what_can_be_asked_of_them(service: Running) -> None:
     assert cards["lm"]["compiled"] and cards["lm"]["tokens"] == "characters"
     assert cards["classify"]["labels"] == ["north", "south", "west"]
     assert "beam" in cards["translate"]["options"]["properties"]
-    assert "ensemble" not in cards["translate"]["options"]["properties"]  # the name of a folder
+    for task in ("translate", "tag", "classify"):
+        assert "ensemble" not in cards[task]["options"]["properties"]  # the name of a folder
+    told = service.post("/v1/predict", model="tag", records=["Ada"], options={"window": 1}).json()["error"]["message"]
+    assert told == "a prediction of 'tag' has no option 'window': leave it out"
     one = service.http.get("/v1/models/classify", timeout=60).json()
     assert one["metrics"]["dev"]["accuracy"] >= 0
 

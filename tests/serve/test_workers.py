@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from elman.serve.shelf import fingerprint, signature
 from tests.serve.running import Running, events, eventually
 from tests.serve.test_leaving import LONG
 
@@ -147,3 +148,13 @@ def test_a_worker_that_is_killed_comes_back_and_the_others_go_on(models: Path) -
             running.process.send_signal(signal.SIGTERM)
             assert list(pieces)[-1] == "[DONE]"
         assert running.end() == 0
+
+
+def test_a_changed_member_of_an_ensemble_is_seen(tmp_path: Path) -> None:
+    place = tmp_path / "members" / "2"
+    place.mkdir(parents=True)
+    (tmp_path / "model.safetensors").write_bytes(b"one")
+    (place / "model.safetensors").write_bytes(b"two")
+    before = signature(tmp_path), fingerprint(tmp_path)
+    (place / "model.safetensors").write_bytes(b"three")
+    assert signature(tmp_path) != before[0] and fingerprint(tmp_path) != before[1]

@@ -11,8 +11,8 @@ from elman.errors import UserError
 from elman.records.labelled import LabelledText
 from elman.tasks import TASKS, recipes
 from elman.tasks.classify import ClassifyRecipe, DataSettings, class_weights
+from elman.tasks.ensemble import MembersSection
 from elman.tasks.task import Data
-from elman.train.recipe import TrainSettings
 from tests.tasks.classify_runs import names, recipe, run, write_table
 from tests.tasks.runs import open_task
 
@@ -22,7 +22,7 @@ def data_of(train: Path, **settings: object) -> DataSettings:
 
 
 def open_data(data: DataSettings, seed: int, said: list[str] | None = None) -> Data[LabelledText]:
-    recipe = ClassifyRecipe(data=data, train=TrainSettings(seed=seed))
+    recipe = ClassifyRecipe(data=data, train=MembersSection(seed=seed))
     return open_task("classify", recipe, said)  # type: ignore[no-any-return]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -17,6 +18,7 @@ import elman
 from elman import kernels
 from elman.decode import Sampling
 from elman.errors import UserError
+from elman.runtime.weights import read_arrays, write_arrays
 from elman.tasks import Captioner, ImageAnswerer, LanguageModel, Translator, VectorModel
 from elman.tasks.export import export
 from tests.tasks import answer_runs as answer
@@ -244,3 +246,16 @@ def test_weights_that_memory_has_no_room_for_are_not_damaged(
     monkeypatch.setattr("elman.runtime.weights.safe_open", Full)
     with pytest.raises(UserError, match=r"not enough memory: .*lm is too large a model for this machine"):
         elman.load(models / "lm")
+
+
+@pytest.mark.parametrize("backend", ["auto", "torch"])
+@pytest.mark.parametrize("place", ["tag/crf.start", "tag/scores.bias", "classify/output.weight", "lm/embedding.weight"])
+def test_weights_that_are_no_numbers(models: Path, tmp_path: Path, place: str, backend: Any) -> None:
+    name, _, key = place.partition("/")
+    shutil.copytree(models / name, tmp_path / name)
+    arrays = read_arrays(tmp_path / name)
+    damaged = {known: array.copy() for known, array in arrays.items()}
+    damaged[key].reshape(-1)[0] = np.nan
+    write_arrays(tmp_path / name, damaged)
+    with pytest.raises(UserError, match=f"{name}/model.safetensors: '{key}' has numbers that are not finite"):
+        elman.load(tmp_path / name, backend=backend)

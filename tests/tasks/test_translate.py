@@ -216,7 +216,19 @@ def test_ensembles() -> None:
         each.append(model.network.softmax.target_log_probs(hidden, batch.targets).exp())
     mean = ((each[0] + each[1]) / 2).log()[: len(best.ids) + best.finished].sum()
     assert best.log_prob == pytest.approx(float(mean.detach()), abs=1e-6)
-    assert one.ensemble_with(other).network is one.network and one.others == ()
+    both = one.ensemble_with(other)
+    assert both.network is one.network and one.others == ()
+    pair = (text, best.text)
+    batch = make_batch([one.encode(*pair)], one.end)
+    each = []
+    for model in (one, other):
+        hidden = model.network.readouts(batch.source, batch.lengths, batch.inputs, batch.batch_sizes)
+        each.append(model.network.softmax.target_log_probs(hidden, batch.targets).detach().exp())
+    mean = ((each[0] + each[1]) / 2).log()
+    assert both.log_probs([pair])[0] == pytest.approx(float(mean.sum()), abs=1e-5)
+    assert both.expected_scores([batch])["loss"] == pytest.approx(-float(mean.mean()), abs=1e-5)
+    weights = [model.align(*pair).weights for model in (one, other, both)]
+    np.testing.assert_allclose((weights[0] + weights[1]) / 2, weights[2], atol=1e-6)
     assert untrained(longest=7).ensemble_with(untrained(longest=5)).longest == 5
     with pytest.raises(UserError, match="same vocabularies"):
         one.ensemble_with(untrained([Pair("xy", "yx")]))
