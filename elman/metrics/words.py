@@ -34,12 +34,15 @@ def spearman(one: Floats, other: Floats) -> float:
 
 
 def similarity_scores(vectors: WordVectors, test: Similarities) -> dict[str, Any]:
-    """Spearman's correlation on the pairs whose words have vectors, and the share of those pairs; any case will do."""
+    """Spearman's correlation on the pairs whose words have vectors, and the share of those pairs; any case will do.
+
+    Where that are fewer than two there is no correlation.
+    """
     known = [(a, b, score) for one, other, score in test.pairs if (a := _row(vectors, one)) is not None
              and (b := _row(vectors, other)) is not None]  # fmt: skip
     found = {"questions": len(test.pairs), "coverage": len(known) / len(test.pairs)}
     if len(known) < 2:
-        return {"spearman": 0.0, **found}
+        return found
     left, right, truth = (np.array(column) for column in zip(*known, strict=True))
     return {"spearman": spearman((vectors.unit[left] * vectors.unit[right]).sum(axis=1), truth), **found}
 
@@ -50,7 +53,7 @@ def spelling_scores(vectors: WordVectors, test: Similarities) -> dict[str, Any]:
              if _row(vectors, one) is not None and _row(vectors, other) is not None]  # fmt: skip
     found = {"questions": len(test.pairs), "coverage": len(pairs) / len(test.pairs)}
     if len(pairs) < 2:
-        return {"spearman": 0.0, **found}
+        return found
     alike = np.array([shared_letters(one.casefold(), other.casefold()) for one, other, _ in pairs])
     return {"spearman": spearman(alike, np.array([score for _, _, score in pairs])), **found}
 
@@ -89,12 +92,8 @@ def analogy_scores(vectors: WordVectors, test: Analogies, *, offset: bool = True
             sections[name] = {"analogies": hits / len(known), "questions": len(known)}
         right, asked = right + hits, asked + len(known)
     total = sum(len(questions) for questions in test.sections.values())
-    return {
-        "analogies": right / asked if asked else 0.0,
-        "questions": total,
-        "coverage": asked / total,
-        "sections": sections,
-    }
+    found = {"questions": total, "coverage": asked / total, "sections": sections}
+    return {"analogies": right / asked, **found} if asked else found
 
 
 def _answers(unit: Floats, known: NDArray[np.int64], offset: bool) -> NDArray[np.int64]:

@@ -593,8 +593,6 @@ class Embed(Task[Any, VectorModel]):
         if weight := sum(found["coverage"] * found["questions"] for found in asked):
             right = sum(found["analogies"] * found["coverage"] * found["questions"] for found in asked)
             scores["analogies"] = right / weight
-        elif asked:
-            scores["analogies"] = 0.0
         if correlations := [found["spearman"] for found in each.values() if "spearman" in found]:
             scores["spearman"] = sum(correlations) / len(correlations)
         headline = first_of(self.headlines, scores)
@@ -633,7 +631,11 @@ class Embed(Task[Any, VectorModel]):
         """Each test, and each section of analogies."""
         lines: list[str] = []
         for name, found in scores.get("tests", {}).items():
-            what = f"{found['analogies']:.1%}" if "analogies" in found else f"Spearman {found['spearman']:.3f}"
+            what = "no score"
+            if "analogies" in found:
+                what = f"{found['analogies']:.1%}"
+            elif "spearman" in found:
+                what = f"Spearman {found['spearman']:.3f}"
             known = round(found["coverage"] * found["questions"])
             lines.append(f"{name}: {what}; {known:,} of {found['questions']:,} have vectors for all their words")
             lines += [f"  {section:<28} {each['analogies']:6.1%} of {each['questions']:,}"

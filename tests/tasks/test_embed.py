@@ -234,6 +234,21 @@ def test_scores_say_how_much_was_known(folder: Path, model: VectorModel) -> None
     assert list(asked["sections"]) == ["one"]
 
 
+def test_what_could_not_be_asked_has_no_score(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv").write_text("ocean\tsea\t9\nking\tqueen\t8\n")
+    (tmp_path / "analogies.txt").write_text(": one\nking queen man woman\n")
+    files = [str(tmp_path / name) for name in ("pairs.tsv", "analogies.txt")]
+    code, out, error = invoke("evaluate", str(folder / "run"), *files, "--json")
+    assert code == 0, error
+    for scores in json.loads(out).values():
+        if isinstance(scores, dict) and "tests" in scores:
+            assert "spearman" not in scores and "analogies" not in scores and scores["coverage"] == 0
+    code, out, error = invoke("evaluate", str(folder / "run"), *files)
+    assert code == 0 and "no score; 0 of 1 have vectors for all their words" in " ".join(out.split()), error
+    code, out, error = invoke("evaluate", str(folder / "run"), str(folder / "pairs.tsv"), files[0], "--json")
+    assert code == 0 and json.loads(out)[str(folder / "pairs.tsv")]["spearman"] > 0.7, error
+
+
 def test_tests_are_scored_while_training(folder: Path, tmp_path: Path) -> None:
     settings = {"text.min_count": 1, "train.epochs": 2, "train.threads": 1}
     made = elman.fit(
