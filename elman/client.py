@@ -48,8 +48,8 @@ class Call(NamedTuple):
     single: bool = False
     images: tuple[str, ...] = ()
 
-    def bodies(self) -> Iterator[dict[str, Any]]:
-        """Its requests, one after the other.
+    def bodies(self, most: int = TEXTS) -> Iterator[dict[str, Any]]:
+        """Its requests, one after the other, with so many texts each at most.
 
         >>> [len(body["input"]) for body in Call("/v1/classify", {"input": ["a fine film"] * 150}).bodies()]
         [64, 64, 22]
@@ -62,7 +62,7 @@ class Call(NamedTuple):
         some, size = list[Any](), 0
         for one in self.body[name]:
             length = len(json.dumps(one))
-            if some and (len(some) == TEXTS or size + length > CHARACTERS):
+            if some and (len(some) == most or size + length > CHARACTERS):
                 yield self.body | {name: some}
                 some, size = [], 0
             some.append(one)
@@ -361,7 +361,7 @@ class RemoteModel:
 
     def __init__(self, client: Client, card: Mapping[str, Any]) -> None:
         self.client, self.card = client, card
-        self.name, self.task = str(card["id"]), str(card["task"])
+        self.name, self.task, self.most = str(card["id"]), str(card["task"]), min(TEXTS, card.get("max_texts", TEXTS))
 
     def predict(self, given: Any = None, question: str | None = None, **options: Any) -> Any:
         """The prediction for a text or an image, or a list for several, as the local model's `predict` gives them.
@@ -369,7 +369,7 @@ class RemoteModel:
         The service sends no ids of tokens.
         """
         call = prediction(self.name, self.task, given, question, options)
-        found = [one for body in call.bodies() for one in self.client.ask(call.path, body)["results"]]
+        found = [one for body in call.bodies(self.most) for one in self.client.ask(call.path, body)["results"]]
         return predictions(self.card, call, found)
 
     def generate(self, prompt: str = "", **options: Any) -> list[str]:
@@ -447,12 +447,12 @@ class AsyncRemoteModel:
 
     def __init__(self, client: AsyncClient, card: Mapping[str, Any]) -> None:
         self.client, self.card = client, card
-        self.name, self.task = str(card["id"]), str(card["task"])
+        self.name, self.task, self.most = str(card["id"]), str(card["task"]), min(TEXTS, card.get("max_texts", TEXTS))
 
     async def predict(self, given: Any = None, question: str | None = None, **options: Any) -> Any:
         """As `RemoteModel.predict`."""
         call = prediction(self.name, self.task, given, question, options)
-        found = [one for body in call.bodies() for one in (await self.client.ask(call.path, body))["results"]]
+        found = [one for body in call.bodies(self.most) for one in (await self.client.ask(call.path, body))["results"]]
         return predictions(self.card, call, found)
 
     async def generate(self, prompt: str = "", **options: Any) -> list[str]:

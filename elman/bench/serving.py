@@ -206,8 +206,8 @@ def measure(case: ServingCase, servers: dict[str, Server], seconds: float) -> Se
 def half(work: str, server: Server, seconds: float) -> Half:
     """Half of what the service can do, in rounds that are short: a machine that is shared has moments of its own."""
     target = target_of(work, ELMAN, server.port)
-    lone, best = measured(lambda: paced(target, LONE, seconds)), measured(lambda: closed(target, 64, seconds / 2))
-    rate, long = best.per_second / 2, 2 * seconds / ROUNDS
+    lone, full = measured(lambda: paced(target, LONE, seconds)), measured(lambda: closed(target, 64, seconds / 2))
+    rate, long = full.per_second / 2, 2 * seconds / ROUNDS
     rounds = [measured(lambda seed=seed: paced(target, rate, long, seed)) for seed in range(ROUNDS)]  # type: ignore[misc]
     rounds.sort(key=lambda one: one.quantile(0.99))
     times = [one.quantile(0.99) for one in rounds]

@@ -53,7 +53,7 @@ def serve(
     limits = parse(Limits, asked_of(given, Limits.model_fields, str), where="the options")
     key = read_key(api_key_file)
     for origin in cors:
-        if origin != "*" and not re.fullmatch(r"null|[a-z][a-z0-9+.-]*://[^\s/?#]+", origin):
+        if not re.fullmatch(r"\*|null|[a-z][a-z0-9+.-]*://[^/?#@\s]+", origin) or not origin.isascii():
             raise UserError(f"--cors {origin!r} is no origin: give it as http://host, or http://host:port")
     if runs is not None and not runs.is_dir():
         raise UserError(f"there is no folder of runs at {runs}")

@@ -112,6 +112,8 @@ def first_mistake(errors: list[Any]) -> tuple[str, str | None]:
         count, most = error["ctx"]["actual_length"], error["ctx"]["max_length"]
         more = f"has {count:,} parts: give at most {most}" if most else "is not offered: leave it out"
         return f"'{name}' {more}", name
+    if error.get("type") == "extra_forbidden":
+        return f"there is no '{name}' here: leave it out, or see /openapi.json for what there is", name
     message = str(error.get("msg", "is wrong"))
     message = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
     return (message if name is None else f"'{name}': {message[:1].lower()}{message[1:]}"), name

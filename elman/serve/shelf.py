@@ -15,7 +15,7 @@ from elman.serve.generation import Generator
 from elman.serve.limits import Limits
 from elman.serve.metrics import Metrics
 from elman.tasks import load
-from elman.tasks.folder import MEMBERS, Config, read_config
+from elman.tasks.folder import Config, member_folders, read_config
 from elman.tasks.language import LanguageModel
 
 log = logging.getLogger("elman.serve")
@@ -32,7 +32,7 @@ def named_folders(given: list[str]) -> dict[str, Path]:
     {'mine': 'runs/mine', 'poet': 'runs/other'}
     >>> named_folders(["runs/mine", "old/mine"])
     Traceback (most recent call last):
-    elman.errors.UserError: runs/mine and old/mine would both be called 'mine': name one of them, as in NAME=old/mine
+    elman.errors.UserError: runs/mine and old/mine would both be called 'mine': name one as in NAME=old/mine
     """
     found: dict[str, Path] = {}
     for one in given:
@@ -44,9 +44,7 @@ def named_folders(given: list[str]) -> dict[str, Path]:
         if not NAME.fullmatch(name):
             raise UserError(f"{name!r} cannot be the name of a model: give it one, as in NAME={folder}")
         if name in found:
-            raise UserError(
-                f"{found[name]} and {path} would both be called {name!r}: name one of them, as in NAME={path}"
-            )
+            raise UserError(f"{found[name]} and {path} would both be called {name!r}: name one as in NAME={path}")
         found[name] = path
     return found
 
@@ -65,7 +63,7 @@ def signature(folder: Path) -> Signature:
 
 def _files(folder: Path) -> Iterator[Path]:
     """Those that a model consists of, and those of the others of its ensemble."""
-    for place in (folder, *sorted((folder / MEMBERS).glob("*"))):
+    for place in (folder, *member_folders(folder)):
         yield from (place / name for name in FILES)
 
 
@@ -145,8 +143,7 @@ class Served:
 def _compiled(model: Any) -> bool:
     """Make the compiled runtime of a model, so that no request waits for it; whether there is one."""
     try:
-        runtimes = [one._runtime() for one in getattr(model, "members", [model])]
-        return None not in runtimes
+        return None not in [one._runtime() for one in model.members]
     except NotImplementedError:  # one that answers without
         return False
 

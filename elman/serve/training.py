@@ -109,7 +109,8 @@ class Trainer:
             process.wait()
 
     def _said(self, name: str) -> Path:
-        return self.runs / f".{name}.out"
+        folder, _, last = name.rpartition("/")
+        return self.runs / folder / f".{last}.out"
 
     def _run(self, name: str, arguments: Sequence[str]) -> None:
         if self._closed:

@@ -62,6 +62,12 @@ def test_predict_looks_like_a_local_models(service: Running, models: Path, task:
             assert [one.token for one in remote.score("the")] == list("the")
 
 
+def test_a_list_is_sent_in_as_many_requests_as_the_service_wants(models: Path) -> None:
+    with Running(str(models / "classify"), "--max-texts", "2") as service, Client(service.url) as client:
+        texts = [TEXTS["classify"][0]] * 5
+        assert same(client.model("classify").predict(texts), elman.load(models / "classify").predict(texts))
+
+
 def same(one: Any, other: Any) -> bool:
     """Whether two predictions are the same but for the last digits of numbers."""
     if isinstance(one, list):

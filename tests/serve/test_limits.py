@@ -182,6 +182,10 @@ def test_other_content_is_refused(service: Running) -> None:
     assert service.http.post("/translate", content=b"q", headers={"Content-Type": "a/b"}).status_code == 415
     asked = {"content": b'{"q": "\\ud800", "target": "translate"}', "headers": {"Content-Type": "application/json"}}
     assert "no JSON" in refused(service.http.post("/translate", **asked), 400)
+    form = {"headers": {"Content-Type": "application/x-www-form-urlencoded"}}
+    assert "no form" in refused(service.http.post("/translate", content=b"q=%ff%fe&target=translate", **form), 400)
+    two = service.http.post("/translate", content=b"q=gd&q=ced&target=translate", **form)
+    assert two.status_code == 200 and len(two.json()["translatedText"]) == 2
     nothing = service.post("/translate", q="", target="translate")
     assert "is empty" in refused(nothing, 400) and nothing.json()["error"]["param"] == "q"
 

@@ -57,6 +57,16 @@ def test_of_many_who_start_one_run_one_does(tmp_path: Path, started: list[Any]) 
         trainer.start("late", "lm", None, [], [])
 
 
+def test_a_run_inside_another_goes_on(tmp_path: Path, started: list[Any]) -> None:
+    """Members, folds and stages are runs of their own."""
+    (tmp_path / "runs" / "three" / "members" / "2").mkdir(parents=True)
+    trainer = Trainer(tmp_path / "runs", tmp_path)
+    trainer.resume("three/members/2", "tag")
+    assert trainer.is_running("three/members/2")
+    trainer.close()
+    assert trainer.failures() == {}
+
+
 def test_a_run_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path) -> None:
     for name, recipe in {"fine": 'task = "lm"\nd = 2020-01-01\n', "broken": "[[[ nope", "odd": "\x00\xff"}.items():
         (tmp_path / name).mkdir()

@@ -67,7 +67,7 @@ def changed(folder: Path, seed: int) -> None:
 
     model = elman.load(folder, "lm")
     weights = {name: array + seed * 1e-3 for name, array in model.weights().items()}
-    elman.tasks.LanguageModel(model.config, model.vocabulary, weights).save(folder)
+    elman.tasks.LanguageModel(model.config, model.vocabulary, weights).write(folder)
 
 
 def test_a_model_is_replaced_under_load_without_a_failed_request(models: Path, tmp_path: Path) -> None:
@@ -153,6 +153,7 @@ def test_a_worker_that_is_killed_comes_back_and_the_others_go_on(models: Path) -
 def test_a_changed_member_of_an_ensemble_is_seen(tmp_path: Path) -> None:
     place = tmp_path / "members" / "2"
     place.mkdir(parents=True)
+    (tmp_path / "config.json").write_text('{"members": 2}')
     (tmp_path / "model.safetensors").write_bytes(b"one")
     (place / "model.safetensors").write_bytes(b"two")
     before = signature(tmp_path), fingerprint(tmp_path)

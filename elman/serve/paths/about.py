@@ -58,7 +58,7 @@ async def _card(service: Service, served: Served) -> dict[str, Any]:
 
 def card_of(service: Service, served: Served) -> dict[str, Any]:
     """What there is to say of a model."""
-    model = served.model
+    model, views = served.model, views_of(served)
     card: dict[str, Any] = {
         "id": served.name,
         "object": "model",
@@ -67,11 +67,13 @@ def card_of(service: Service, served: Served) -> dict[str, Any]:
         "task": served.task,
         "about": model.about(),
         "parameters": model.parameters,
-        "int8": model.int8 is not None,
+        "int8": all(one.int8 is not None for one in model.members),
+        "members": len(model.members),
+        "max_texts": service.limits.max_texts,
         "compiled": served.compiled,
         "fingerprint": served.fingerprint,
-        "paths": [*PATHS.get(served.task, []), "/v1/predict", "/v1/explain"],
-        "views": views_of(served),
+        "paths": [*PATHS.get(served.task, []), "/v1/predict", *(["/v1/explain"] if views else [])],
+        "views": views,
         "options": offered(TASKS[served.task].Options),
     }
     if served.task in ("lm", "classify", "tree", "answer"):

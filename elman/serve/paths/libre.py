@@ -118,7 +118,8 @@ async def _read(request: Request) -> LibreRequest:
 def _fields(kind: str, raw: bytes) -> LibreRequest:
     try:
         if kind == "application/x-www-form-urlencoded":
-            fields: Any = {key: several[-1] for key, several in parse_qs(raw.decode(), max_num_fields=100).items()}
+            form = parse_qs(raw.decode(), max_num_fields=100, errors="strict")
+            fields: Any = {key: several if key == "q" and several[1:] else several[-1] for key, several in form.items()}
         elif kind == "application/json":
             fields = from_json(raw)
         else:
