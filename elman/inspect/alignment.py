@@ -120,6 +120,7 @@ class AlignmentView(View[Alignment]):
     name = "alignment"
     about = "where a translator attends while it writes"
     Options = AlignmentOptions
+    averages = True
 
     def refusal(self, model: AnyModel) -> str | None:
         assert isinstance(model, Translator)

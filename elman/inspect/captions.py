@@ -45,6 +45,7 @@ class CaptionView(View[WrittenImage]):
     name = "image"
     about = "where in the image a captioner looks for each word"
     Options = CaptionOptions
+    averages = True
 
     def refusal(self, model: AnyModel) -> str | None:
         attends = cast(Captioner, model).settings.attends
@@ -119,6 +120,7 @@ class GalleryView(View[Gallery]):
     name = "gallery"
     about = "the best and the worst captions of held-out images"
     Options = GalleryOptions
+    averages = True
     joint, takes_files = True, True
 
     def compute(self, model: AnyModel, texts: Sequence[str], options: GalleryOptions) -> list[Gallery]:

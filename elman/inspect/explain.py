@@ -75,7 +75,14 @@ def views_of(model: AnyModel) -> dict[str, View[Any]]:
 
 
 def _fitting(model: AnyModel) -> Iterator[View[Any]]:
-    return (view for view in each_view(model.task) if view.refusal(model) is None)
+    return (view for view in each_view(model.task) if _refusal(view, model) is None)
+
+
+def _refusal(view: View[Any], model: AnyModel) -> str | None:
+    if len(model.members) > 1 and not view.averages:
+        one = "give the folder of one, such as its members/2"
+        return f"it is an ensemble of {len(model.members)}, and this view looks into one of them: {one}"
+    return view.refusal(model)
 
 
 def find_view(model: AnyModel, name: str | None) -> View[Any]:
@@ -89,7 +96,7 @@ def find_view(model: AnyModel, name: str | None) -> View[Any]:
     tasks = [task for task, views in VIEWS.items() if name in views]
     if model.task in tasks:
         view = find(VIEWS[model.task][name])
-        reason = view.refusal(model)
+        reason = _refusal(view, model)
         if reason is None:
             return view
     else:
@@ -97,7 +104,7 @@ def find_view(model: AnyModel, name: str | None) -> View[Any]:
     has = views_of(model)
     if reason is None:
         raise UserError(f"there is no view '{name}': {nearest(name, has)}")
-    raise UserError(f"this model has no view '{name}': {reason}; it has {', '.join(has)}")
+    raise UserError(f"this model has no view '{name}': {reason}{'; it has ' * bool(has)}{', '.join(has)}")
 
 
 def explain(model: AnyModel, texts: str | Sequence[Any], view: str | None = None, **options: Any) -> Explanation:

@@ -23,7 +23,6 @@ from elman.inspect.view import AnyModel
 from elman.ragged import Ints, Ragged
 from elman.tasks.answer import ImageAnswerer
 from elman.tasks.classify import TextClassifier, chances
-from elman.tasks.ensemble import EnsembleModel
 from elman.tasks.tag import TagModel
 from elman.text import tagging
 from elman.text.encoder import TokenEncoder, WordEncoder, words
@@ -98,8 +97,7 @@ class Subject(ABC):
     """Whether tokens are words."""
 
     def __init__(self, model: AnyModel, names: Sequence[str], spaced: bool) -> None:
-        if isinstance(model, EnsembleModel):
-            model.refuse_ensemble("explained")
+        model.refuse_ensemble("explained")
         self.model, self.names, self.spaced = model, list(names), spaced
 
     # What a kind of model says

@@ -72,6 +72,7 @@ class TranslationEditsView(View[TranslationEdits]):
     name = "edits"
     about = "how the translation changes when a word of the source is dropped or replaced"
     Options = EditOptions
+    averages = True
 
     def compute(self, model: AnyModel, texts: Sequence[str], options: EditOptions) -> list[TranslationEdits]:
         assert isinstance(model, Translator)

@@ -106,6 +106,7 @@ class TreeView(View[SearchedTree]):
     name = "tree"
     about = "every hypothesis of the beam search, and what became of it"
     Options = TreeOptions
+    averages = True
 
     def compute(self, model: AnyModel, texts: Sequence[str], options: TreeOptions) -> list[SearchedTree]:
         assert isinstance(model, Translator)

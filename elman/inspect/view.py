@@ -34,6 +34,9 @@ class View(Generic[D]):
     joint: ClassVar[bool] = False
     """Whether it computes one thing of all texts together, and not one for each: `compute` then gives a list of one."""
 
+    averages: ClassVar[bool] = False
+    """Whether it shows what several models that answer together have in common; most look into one network."""
+
     def refusal(self, model: AnyModel) -> str | None:
         """Why a model of one of its tasks has no such view all the same; None if it has."""
         return None

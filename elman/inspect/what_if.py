@@ -60,8 +60,7 @@ def what_if(
     """
     from elman.tasks.steps import ForcedSteps
 
-    if model.others:
-        raise UserError("an ensemble attends in several ways at once: give a single model")
+    model.refuse_ensemble("forced to attend elsewhere")
     forced, search = dict(attend or {}), Search.of({"beam": beam, "prefix": prefix})
     if len(model.parts(text, search)) > 1:
         raise UserError(f"a text of more than {model.longest} tokens is translated in parts: give one of them")

@@ -242,7 +242,7 @@ class _Columns:
         for where, row in rows:
             if len(row) != width:
                 hint = ""
-                if any(cells[0].startswith("#") for _, cells in rows):
+                if rows[0][1][0].startswith("#"):
                     told = f"say {COMMENTS_OPTION}true" if self.tagged else "take it out"
                     hint = f", or {told} if # begins a comment"
                 raise RecordError(where, f"has {len(row)} columns where {width} belong: mend the line{hint}")

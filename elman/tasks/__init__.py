@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from elman.errors import UserError, nearest
-from elman.tasks.ensemble import EnsembleModel
 from elman.tasks.folder import Config, read_config
 from elman.tasks.memory import explain_out_of_memory
 from elman.tasks.model import Backend, Model
@@ -194,7 +193,7 @@ def given_start(
     from elman.tasks.recipes import find_recipe
     from elman.tasks.transfer import FOLDERS, can_start, language_start
 
-    if isinstance(start, EnsembleModel):
+    if isinstance(start, Model):
         start.refuse_ensemble("started from")
     if not isinstance(start, Path | str):
         what = "a model itself: save it with model.save(folder), and" if isinstance(start, Model) else "no folder:"

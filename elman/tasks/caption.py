@@ -34,7 +34,7 @@ from elman.runtime.quantise import Arrays
 from elman.runtime.translator import Sources
 from elman.runtime.weights import Weights
 from elman.tasks.answer import checked_folder, unseen
-from elman.tasks.ensemble import MembersSection
+from elman.tasks.ensemble import MembersSection, with_ensemble
 from elman.tasks.predict import PredictOptions, read_texts
 from elman.tasks.search import Search, SearchOptions, SearchSettings, WriteOptions
 from elman.tasks.sections import (
@@ -271,7 +271,7 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
     def with_features(self, name: str) -> "Captioner":
         """This captioner with features of other images; another set than its own is refused."""
         twin = copy(self)
-        twin.named = name
+        twin.named, twin.others = name, tuple(one.with_features(name) for one in self.others)
         twin.__dict__.pop("features", None)
         return twin
 
@@ -281,6 +281,10 @@ class Captioner(Writer[CaptionerConfig, Target, "CaptionNetwork", CompiledDecode
         recipe = {**self.recipe, "data": {**self.recipe.get("data", {}), "images": checked_folder(folder)}}
         twin.config = self.config.model_copy(update={"recipe": recipe})
         return twin
+
+    def load_beside(self, folder: Path | str) -> "Captioner":
+        other = super().load_beside(folder)
+        return other if self.named is None else other.with_features(self.named)
 
     def check_beside(self, other: "Captioner") -> None:
         if other.vocabulary.to_json() != self.vocabulary.to_json():
@@ -694,10 +698,8 @@ class CaptionTask(Task[CaptionedImage, Captioner]):
         ensemble, features, images = (asked.pop(name, None) for name in ("ensemble", "features", "images"))
         Search.of(asked)  # what is wrong with it is told at once
         model = model if images is None else model.with_images(images)
-        models = [model, *(Captioner.load(other, backend=model.backend) for other in ensemble or ())]
-        if features is not None:
-            models = [one.with_features(features) for one in models]
-        return models[0].ensemble_with(*models[1:]), asked
+        model = model if features is None else model.with_features(features)
+        return with_ensemble(model, ensemble or ()), asked
 
     # Words
 

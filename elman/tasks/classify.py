@@ -290,23 +290,24 @@ class TextClassifier(EnsembleModel[ClassifierConfig, Encoder, "ClassifierNetwork
         texts = [texts] if isinstance(texts, str) else list(texts)
         if not texts:
             return np.zeros((0, len(self.config.labels)), np.float32)
-        return chances(self.mean_scores(texts, compiled=True), self.several)
 
-    def mean_scores(self, texts: Sequence[str], compiled: bool = False) -> np.ndarray:
-        """What the network says to texts (N x C), in an ensemble the mean of all networks."""
-        return self.averaged(lambda one: one.scores(one.vocabulary.encode(texts), compiled))
+        def scores(one: TextClassifier) -> np.ndarray:
+            encoded, runtime = one.vocabulary.encode(texts), one._runtime()
+            return one.scores(encoded) if runtime is None else runtime.scores(encoded)
+
+        return chances(self.averaged(scores), self.several)
 
     def check_beside(self, other: "TextClassifier") -> None:
         if (other.labels, other.several) != (self.labels, self.several):
             raise UserError("models of an ensemble need the same classes: train them on the same data")
 
-    def scores(self, encoded: Ragged, compiled: bool = False) -> np.ndarray:
-        """What the network says to texts that were encoded already (N x C).
+    def scores(self, encoded: Ragged) -> np.ndarray:
+        """What its network says to texts that were encoded already (N x C).
 
         For reports by PyTorch, whose last digit does not depend on how many threads there are; but in int8 where the
         model is so.
         """
-        runtime = self._runtime() if compiled or self.int8 is not None else None
+        runtime = None if self.int8 is None else self._runtime()
         if runtime is not None:
             return runtime.scores(encoded)
         import torch
@@ -548,7 +549,11 @@ class Classify(Task[LabelledText, TextClassifier]):
         train = drawn
         if data.labels and len({_class(record) for record in train}) == 1:
             raise UserError(f"the {data.labels} training texts of data.labels have one class only: give more of them")
-        train = _with_phrases(train, parts["train"], left | {record.where for record in (*dev, *test)})
+        phrases = [record for record in parts["train"] if not record.whole]
+        known = [record for record in phrases if set(record.labels) <= counts.keys()]
+        if odd := len(phrases) - len(known):
+            say(f"warning: {odd:,} of the phrases have a class that no sentence has, and are left out")
+        train = _with_phrases(train, known, left | {record.where for record in (*dev, *test)})
         if common := overlap(map(self.key, train), map(self.key, test)):
             say(
                 f"{common} of the {len(test)} test texts stand in training too, with the same label: "
@@ -643,7 +648,8 @@ class Classify(Task[LabelledText, TextClassifier]):
     def score(
         self, model: TextClassifier, records: Sequence[LabelledText], recipe: ClassifyRecipe, train: Sequence[Any]
     ) -> dict[str, Any]:
-        logits = model.mean_scores([record.text for record in records])
+        texts = [record.text for record in records]
+        logits = model.averaged(lambda one: one.scores(one.vocabulary.encode(texts)))
         probabilities = chances(logits, model.several).astype(np.float64)
         guessed = [model._prediction(row).labels for row in probabilities.tolist()]
         loss = classification.mean_loss(logits, targets_of(records, model))

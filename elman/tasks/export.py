@@ -9,7 +9,7 @@ from elman.files import reading, write_bytes, writing
 from elman.tasks import load
 from elman.tasks.embed import load_vectors
 from elman.tasks.ensemble import with_ensemble
-from elman.tasks.folder import MEMBERS, Config, read_config
+from elman.tasks.folder import Config, member_folders, read_config
 from elman.tasks.recipes import without_files
 from elman.tasks.report import renamed
 from elman.tasks.run import MODEL_FILES, PICTURES
@@ -34,13 +34,13 @@ def export(model: Path | str, out: Path | str, *, int8: bool = False, ensemble: 
             raise UserError(f"{out} is there already: name a new folder with --out")
         loaded = with_ensemble(load_vectors(source) if source.is_file() else load(source), ensemble)
         chosen = loaded.to_int8() if int8 else loaded
-        for one in getattr(chosen, "members", [chosen]):
+        for one in chosen.members:
             one.config = _without_files(one.config)
         beside = {} if ensemble else _files_beside(source, out, int8)  # all is read before anything is written
         out.mkdir(parents=True, exist_ok=True)
     for name, content in beside.items():
         write_bytes(out / name, content)
-    chosen.save(out)
+    chosen.write(out)
     return out
 
 
@@ -83,4 +83,4 @@ def _content(path: Path) -> bytes:
 def model_bytes(folder: Path | str) -> int:
     """The size of a model folder's own files; a run's log and checkpoint are not counted."""
     own = sum(path.stat().st_size for name in MODEL_FILES if (path := Path(folder) / name).exists())
-    return own + sum(model_bytes(member) for member in (Path(folder) / MEMBERS).glob("*"))
+    return own + sum(map(model_bytes, member_folders(Path(folder))))

@@ -1,5 +1,6 @@
 """A model is a folder: config.json, model.safetensors, tokenizer.json, metrics.json, README.md. Nothing is pickled."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
@@ -52,8 +53,19 @@ def write_changed(path: Path, text: str) -> None:
         write_text(path, text)
 
 
+MOST_MEMBERS = 100
+"""Models that answer together, at most."""
 MEMBERS = "members"
 """The folder with the other models of an ensemble, in that of the first."""
+
+
+def member_folders(folder: Path) -> list[Path]:
+    """Those of the other models of an ensemble, as many as its config.json says; none where that cannot be read."""
+    try:
+        count = json.loads((folder / "config.json").read_bytes()).get("members", 1)
+        return [folder / MEMBERS / str(number) for number in range(2, min(count, MOST_MEMBERS) + 1)]
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
+        return []
 
 
 class Config(Stored):
@@ -70,10 +82,6 @@ class Config(Stored):
         """The config of a model that is being trained by a recipe."""
         trained_by = recipe.model_dump(mode="json")
         return cls(format_version=FORMAT_VERSION, elman_version=__version__, task=task, recipe=trained_by, **parts)
-
-    def trained_further(self, recipe: Any, **parts: Any) -> Self:
-        """The config of a model that goes on from this one by another recipe."""
-        return self.model_copy(update={"recipe": recipe.model_dump(mode="json"), "model": recipe.model, **parts})
 
 
 C = TypeVar("C", bound=Config)
@@ -109,11 +117,11 @@ def check_weights(arrays: Arrays, expected: Shapes, folder: Path | str) -> None:
                 f"'{name}' {there} and {wanted}"
             )
     try:
-        if quantised(arrays):
-            for name, shape in expected.items():
+        for name, shape in expected.items():
+            if quantised(arrays):
                 check_array(arrays, name, shape, flags=arrays[name].dtype == np.bool_)
-        for name, array in arrays.items():
-            check_finite(array, name)
+            else:
+                check_finite(arrays[name], name)
     except UserError as error:
         raise UserError(f"{folder}/model.safetensors: {error}") from None
 

@@ -872,7 +872,7 @@ class Language(Task[Any, LanguageModel]):
             facts.pop(self.records)
             return facts
         began = time.monotonic()
-        run.model.save(out)
+        run.model.write(out)
         seconds, tokens = time.monotonic() - began, len(run.examples)
         return {"seconds": seconds, "steps": 1, "epochs": 1.0, "tokens_per_second": tokens / max(seconds, 1e-9)}
 

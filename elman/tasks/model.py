@@ -141,6 +141,19 @@ class Model(Generic[C, V, N, R]):
         """The lines that `elman predict` prints for a prediction."""
         raise NotImplementedError
 
+    # Ensembles
+
+    @property
+    def members(self) -> tuple[Self, ...]:
+        """The models that answer together: it alone, unless it is an ensemble."""
+        return (self,)
+
+    def refuse_ensemble(self, doing: str) -> None:
+        """Refuse what can be done with one network only."""
+        if len(self.members) > 1:
+            one = "give one of them, as the folder members/2 in its own, or model.alone() in Python"
+            raise UserError(f"an ensemble of {len(self.members)} models cannot be {doing}: {one}")
+
     # The folder
 
     @property
@@ -186,8 +199,22 @@ class Model(Generic[C, V, N, R]):
         folders.check_weights(self.weights(), expected, folder)
 
     def save(self, folder: Path | str) -> None:
-        """Write the model folder's config, vocabulary and weights."""
-        folders.write_model(Path(folder), self.task, self.config, self.weights(), self.vocabulary)
+        """Write the model folder: config, vocabulary and weights.
+
+        A folder with a run, with scores or with an ensemble is refused: what is beside the weights would be another's.
+        """
+        from elman.tasks.run import is_run
+
+        folder = Path(folder)
+        if is_run(folder) or (folder / "metrics.json").exists():
+            raise UserError(f"{folder} holds a model with its scores, which are not this one's: name a new folder")
+        if folders.member_folders(folder) or (len(self.members) > 1 and (folder / "config.json").exists()):
+            raise UserError(f"{folder} holds another model, and ensembles replace none: name a new folder")
+        self.write(folder)
+
+    def write(self, folder: Path) -> None:
+        """Write the model's parts into a folder, whatever else is in it."""
+        folders.write_model(folder, self.task, self.config, self.weights(), self.vocabulary)
 
     # The weights
 

@@ -140,6 +140,18 @@ def _data(tables: Mapping[str, Any]) -> Mapping[str, Any]:
     return data if isinstance(data, Mapping) else {}
 
 
+FROM_MODEL = (*FOLDERS, "features")
+
+
+def paths_named(recipe: Any) -> list[Path]:
+    """The folders and files that a run begins with, but for its data."""
+    sections = {name: getattr(recipe, name, None) for name in ("text", "train", "model")}
+    keys = [("text", "same_as"), ("train", "start"), *(("model", key) for key in FROM_MODEL)]
+    given = [getattr(sections[name], key, None) for name, key in keys]
+    each = [path for one in given for path in (one if isinstance(one, tuple | list) else [one])]
+    return [Path(path) for path in each if isinstance(path, str)]
+
+
 def without_files(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """A recipe without the names of files and folders, which mean nothing on another machine.
 
@@ -152,8 +164,7 @@ def without_files(recipe: Mapping[str, Any]) -> dict[str, Any]:
         files = ("train", "dev", "test", "unlabelled", "images")
         kept["data"] = {key: value for key, value in data.items() if key not in files}
     # That there was one is part of what the model is.
-    named = [(text, "same_as"), (kept.get("train"), "start"), *((model, key) for key in (*FOLDERS, "features"))]
-    for section, key in named:
+    for section, key in ((text, "same_as"), (kept.get("train"), "start"), *((model, key) for key in FROM_MODEL)):
         if isinstance(section, dict) and isinstance(section.get(key), str):
             section[key] = Path(section[key]).name
         elif isinstance(section, dict) and isinstance(section.get(key), list | tuple):

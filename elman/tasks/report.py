@@ -144,7 +144,7 @@ def card(folder: Path, recipe: Any, report: Report, pictures: Mapping[str, str])
     task, run, data = report.task, report["run"], recipe.data
     count = f" ({run[task.records]:,} {task.records})" if task.records in run else ""
     epochs, threads = round(run["epochs"], 1), report["platform"]["threads"]
-    members = getattr(recipe.train, "members", 1)
+    members = recipe.train.networks
     size = f"{report['parameters']:,} parameters{f' in {members} networks that answer together' if members > 1 else ''}"
     rate = f" at {run[f'{task.unit}_per_second']:,.0f} {task.unit} a second"
     lines = [

@@ -108,8 +108,17 @@ def check_folder(out: Path, recipe: Section, *, resume: bool, force: bool) -> bo
 
 
 def is_empty(folder: Path) -> bool:
-    """Whether nothing is in a folder, but for the lock that a killed process may have left."""
-    return all(path.name == LOCK for path in folder.iterdir())
+    """Whether nothing is in a folder, but for what a killed process may have left."""
+    return not {*folder.iterdir()} - {folder / LOCK, *_leftovers(folder)}
+
+
+def check_place(folder: Path) -> None:
+    """Refuse a place for a run in the folder of another that something else has taken, before that one is trained."""
+    for path in (folder.parent, folder):
+        if (path.exists() or path.is_symlink()) and not path.is_dir():
+            raise UserError(f"{path} is in the way of this run's members: move it away")
+    if folder.exists() and not (is_run(folder) or is_empty(folder) or (folder / "config.json").exists()):
+        raise UserError(f"{folder} holds something else than a member of this run: move it away")
 
 
 def prepare_folder(out: Path, recipe: Section) -> None:
@@ -146,9 +155,13 @@ def clear_run(out: Path) -> None:
 def clear_runs(folder: Path) -> None:
     """Remove the runs in a folder that belong to another: those of folds, of stages, of members of an ensemble.
 
-    Of a link only itself: what it leads to is another's.
+    Of a link only itself: what it leads to is another's. Members may have been saved without a run around them.
     """
-    for run in [path for path in folder.glob("*") if is_run(path)]:
+    if folder.is_symlink():
+        folder.unlink()
+        return
+    saved = [path for path in folder.glob("[1-9]*") if folder.name == MEMBERS and (path / "config.json").is_file()]
+    for run in {*saved, *(path for path in folder.glob("*") if is_run(path))}:
         if run.is_symlink():
             run.unlink()
             continue
@@ -161,10 +174,24 @@ def clear_runs(folder: Path) -> None:
         folder.rmdir()
 
 
+def is_removed(path: Path, out: Path) -> bool:
+    """Whether a path goes where the run of a folder is started over."""
+    path, out = path.resolve(), out.resolve()
+    if path == out or not path.is_relative_to(out):
+        return path == out
+    own = {MEMBERS, "folds", "stages", "checkpoint", "tensorboard", *RUN_FILES}
+    return path.relative_to(out).parts[0] in own
+
+
 def remove_leftovers(out: Path) -> None:
     """Files that a kill left half-written beside the ones they were to replace."""
-    for path in [*out.glob(".*.tmp"), *out.glob("checkpoint/.*.tmp")]:
+    for path in _leftovers(out):
         path.unlink(missing_ok=True)
+
+
+def _leftovers(out: Path) -> list[Path]:
+    """Those that Elman's own writing leaves, and those of safetensors."""
+    return [path for place in (out, out / "checkpoint") for name in (".*.tmp", ".tmp*") for path in place.glob(name)]
 
 
 def open_folder(out: Path, recipe: Section, config: Config, vocabulary: AnyVocabulary | None, *, resume: bool) -> None:

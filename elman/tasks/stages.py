@@ -86,10 +86,10 @@ def run_stages(
             report = train(task, recipe, place, memory=memory, resume=True, data_dir=data_dir, reporter=reporter)
         return Report(task, report)
 
-    made, who = [], """the language model (set by transfer.lm, as -s 'transfer.lm=["train.epochs=3"]')"""
+    made = []
     for number, language in enumerate(plan.languages, 1):
         place = folder / ("language-model" if len(plan.languages) == 1 else f"language-model-{number}")
-        stage(who, _language(), language, place, {"train": plan.texts})
+        stage("the language model (its settings: transfer.lm)", language_task(), language, place, {"train": plan.texts})
         made.append(str(place.absolute()))
     section = recipe.model.model_copy(update={plan.key: tuple(made) if plan.key == "strings" else made[0]})
     data.starts |= language_models(section, reporter.say)
@@ -101,7 +101,7 @@ def run_stages(
     return {who: stage(who, task, other, folder / PLACES[who], memory) for who, other in others.items()}
 
 
-def _language() -> Task[Any, Any]:
+def language_task() -> Task[Any, Any]:
     from elman.tasks import TASKS
 
     return TASKS["lm"]
@@ -118,7 +118,7 @@ def language_recipe(task: Task[Any, Any], recipe: Any, start: str | None) -> Any
     """The recipe of a run's language model: it begins with another, or it is made to go under the task's network."""
     from elman.tasks import given_start
 
-    language = _language()
+    language = language_task()
     settings: dict[str, Any] = {"baseline": {"order": 0}}
     settings["train"] = {key: getattr(recipe.train, key) for key in TRAINED}
     if start is not None:  # it goes on as it read before: a running text, or line by line

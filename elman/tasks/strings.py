@@ -30,6 +30,8 @@ KINDS = ("characters", "bytes")
 """What the tokens of a model of strings may be."""
 CACHE_BYTES = 1 << 30
 """States that are kept while a tagger is trained, at most; those of more sentences are computed each time."""
+Make = Callable[[Ragged], np.ndarray]
+"""What reads sentences with the character models: N x S."""
 SENTENCES, TOKENS = 128, 1 << 14  # read at a time, at most: tokens here are words
 
 
@@ -118,22 +120,22 @@ def fill_strings(languages: Iterable["LanguageModel"], strings: "StringEmbedding
 class StringStates:
     """The states of sentences that are read again and again while a tagger is trained: they do not change.
 
-    >>> states = StringStates(lambda sentences: print(len(sentences)) or np.ones((len(sentences.data), 2), np.float32))
-    >>> states.keep([("a", "b"), ("c",)])
+    >>> make = lambda sentences: print(len(sentences)) or np.ones((len(sentences.data), 2), np.float32)
+    >>> states = StringStates()
+    >>> states.keep([("a", "b"), ("c",)], make)
     2
-    >>> states(words([["c"], ["a", "b"]])).shape
+    >>> states.of(words([["c"], ["a", "b"]]), make).shape
     (3, 2)
-    >>> states(words([["c"], ["new"]])).shape
+    >>> states.of(words([["c"], ["new"]]), make).shape
     1
     (2, 2)
     """
 
-    def __init__(self, make: Callable[[Ragged], np.ndarray]) -> None:
-        self._make = make
+    def __init__(self) -> None:
         self._kept: dict[tuple[str, ...], np.ndarray] = {}
         self._bytes = 0
 
-    def keep(self, sentences: Iterable[Sequence[str]]) -> None:
+    def keep(self, sentences: Iterable[Sequence[str]], make: Make) -> None:
         """Compute those of some sentences, and keep them as long as there is room."""
         new = words([one for one in dict.fromkeys(map(tuple, sentences)) if one not in self._kept])
         for rows in by_length(new.lengths, SENTENCES, tokens=TOKENS) if len(new) else ():
@@ -141,17 +143,17 @@ class StringStates:
                 return
             part = new.take(rows)
             found = part.with_data(np.arange(len(part.data)))
-            states = self._make(part)  # N x S
+            states = make(part)  # N x S
             self._bytes += states.nbytes
             for number in range(len(part)):
                 self._kept[tuple(part[number])] = states[found[number]]
 
-    def __call__(self, sentences: Ragged) -> np.ndarray:
+    def of(self, sentences: Ragged, make: Make) -> np.ndarray:
         """The states of all words (N x S): those that are kept, and those of other sentences computed now."""
         keys = [tuple(one) for one in sentences]
         missing = [number for number, key in enumerate(keys) if key not in self._kept]
         rest = sentences.take(np.array(missing, np.int64)) if missing else None
-        made = {} if rest is None else dict(zip(missing, _cut(rest, self._make(rest)), strict=True))
+        made = {} if rest is None else dict(zip(missing, _cut(rest, make(rest)), strict=True))
         return np.concatenate([made[number] if number in made else self._kept[key] for number, key in enumerate(keys)])
 
 

@@ -7,7 +7,7 @@ model.predict(tokens=["Ask", "Ada", "Lovelace"]).tags
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -33,7 +33,7 @@ from elman.runtime.quantise import Arrays, dequantise
 from elman.runtime.strings import CompiledStrings
 from elman.runtime.weights import Shapes
 from elman.runtime.words import KnownWords
-from elman.tasks.ensemble import EnsembleConfig, EnsembleModel, EnsembleOptions, MembersSection
+from elman.tasks.ensemble import EnsembleConfig, EnsembleModel, EnsembleOptions, MembersSection, mean
 from elman.tasks.folder import write_changed
 from elman.tasks.memory import built
 from elman.tasks.model import check_texts, listed
@@ -45,7 +45,18 @@ from elman.tasks.transfer import StartSection, put_under, word_rows
 from elman.tasks.vectors import Embedded, VectorsSection, known_vectors
 from elman.text import Tokenizer
 from elman.text.encoder import spelled, words
-from elman.text.spans import OUTSIDE, Scheme, Span, convert, detect_scheme, read_spans, repair, split_tag, write_tags
+from elman.text.spans import (
+    OUTSIDE,
+    UNTYPED,
+    Scheme,
+    Span,
+    convert,
+    detect_scheme,
+    read_spans,
+    repair,
+    split_tag,
+    write_tags,
+)
 from elman.text.spelling import Speller
 from elman.text.strings import StringReader
 from elman.text.tagging import Tagging, cut, join
@@ -361,20 +372,21 @@ class TagModel(EnsembleModel[TaggerConfig, Speller, "TagNetwork", "CompiledTagge
 
     def encode_tags(self, tags: Sequence[str]) -> Ints | None:
         """The ids of tags that are in the scheme of the training files; None where one of them is unknown."""
-        ids = [self._tag_ids.get(tag, -1) for tag in self.learned(tags)]
+        written = tags if self.scheme is None else convert(tags, self.config.model.scheme)
+        ids = [self._tag_ids.get(tag, -1) for tag in written]
         return None if -1 in ids else np.array(ids, np.int64)
-
-    def learned(self, tags: Sequence[str]) -> Sequence[str]:
-        """Tags that are in the scheme of the training files, in the one that the network learned in."""
-        return tags if self.scheme is None else convert(tags, self.config.model.scheme)
 
     @cached_property
     def _tag_ids(self) -> dict[str, int]:
         return {tag: number for number, tag in enumerate(self.config.tags)}
 
-    def scores(self, sentences: Ragged, compiled: bool = False) -> np.ndarray:
-        """The score of every tag for every token (N x K); for reports by PyTorch, but in int8 where the model is so."""
-        runtime = self._runtime() if compiled or self.int8 is not None else None
+    def scores(self, sentences: Ragged) -> np.ndarray:
+        """Its network's score of every tag for every token (N x K).
+
+        For reports by PyTorch, whose last digit does not depend on how many threads there are; but in int8 where the
+        model is so.
+        """
+        runtime = None if self.int8 is None else self._runtime()
         if runtime is not None:
             return runtime.scores(sentences)
         import torch
@@ -382,17 +394,14 @@ class TagModel(EnsembleModel[TaggerConfig, Speller, "TagNetwork", "CompiledTagge
         with torch.inference_mode(), self.evaluating() as network:
             return sentences.unpacked(network(self.inputs(sentences)).numpy()).data
 
-    def mean_scores(self, sentences: Ragged, compiled: bool = False) -> np.ndarray:
-        """The score of every tag for every token (N x K), in an ensemble the mean of those of all networks."""
-        return self.averaged(lambda one: one.scores(sentences, compiled))
-
     def _best_tags(self, sentences: Ragged) -> Ragged:
         """The ids of the tags that are found, compiled where all members are."""
         runtimes = [runtime for one in self.members if (runtime := one._runtime()) is not None]
         if len(runtimes) < len(self.members):
             return self._best(sentences)[1]
+        scores = mean([runtime.scores(sentences) for runtime in runtimes])
         chains = [runtime.chain for runtime in runtimes if runtime.chain is not None]
-        return best_tags(self.mean_scores(sentences, compiled=True), sentences, Chain.mean(chains) if chains else None)
+        return best_tags(scores, sentences, Chain.mean(chains) if chains else None)
 
     def _best(self, sentences: Ragged, tags: Ints | None = None) -> tuple[float, Ragged]:
         """The loss, where the right tags are known (N), and the ids of those found: for reports."""
@@ -403,9 +412,13 @@ class TagModel(EnsembleModel[TaggerConfig, Speller, "TagNetwork", "CompiledTagge
         network, crf = self.network, None
         if self.others and network.crf is not None:
             crf = CRF.mean([cast(CRF, one.network.crf) for one in self.members])
+
+        def scores(one: TagModel) -> np.ndarray:
+            return one.scores(sentences)
+
         with torch.inference_mode():
             sizes = torch.from_numpy(sentences.packing.batch_sizes)
-            table, loss = torch.from_numpy(sentences.packed(self.mean_scores(sentences))), 0.0
+            table, loss = torch.from_numpy(sentences.packed(self.averaged(scores))), 0.0
             if tags is not None:
                 loss = float(network.loss(table, torch.from_numpy(sentences.packed(tags)), sizes, crf))
             return loss, sentences.unpacked(network.best_tags(table, sizes, crf).numpy())
@@ -415,7 +428,7 @@ class TagModel(EnsembleModel[TaggerConfig, Speller, "TagNetwork", "CompiledTagge
             schemes = f"{self.scheme or 'no scheme'} and {other.scheme or 'no scheme'}"
             raise UserError(f"models of an ensemble answer in one scheme: these learned from files in {schemes}")
         if other.tags != self.tags:
-            raise UserError("models of an ensemble need the same tags: train them on the same data")
+            raise UserError("models of an ensemble need the same tags: train them on the same data and model.scheme")
         if other.config.model.crf != self.config.model.crf:
             raise UserError("models of an ensemble have all a CRF, or none of them: these differ in model.crf")
 
@@ -428,7 +441,8 @@ class TagModel(EnsembleModel[TaggerConfig, Speller, "TagNetwork", "CompiledTagge
         made = Inputs.of(*spelled(self.vocabulary, sentences))
         if not self.config.strings:
             return made
-        states = (self.string_states or self.read_strings)(sentences)  # N x S
+        kept = self.string_states
+        states = self.read_strings(sentences) if kept is None else kept.of(sentences, self.read_strings)  # N x S
         return made._replace(strings=torch.from_numpy(sentences.packed(states)))
 
     def read_strings(self, sentences: Ragged) -> np.ndarray:
@@ -502,10 +516,10 @@ class TagModel(EnsembleModel[TaggerConfig, Speller, "TagNetwork", "CompiledTagge
         stored = checked(_Lexicon, read_json(path), str(path))
         self.lexicon = MostFrequentTag(stored.tags, stored.unseen)
 
-    def save(self, folder: Path | str) -> None:
+    def write(self, folder: Path) -> None:
         lexicon = {"unseen": self.lexicon.unseen, "tags": self.lexicon.tags}
-        write_changed(Path(folder) / LEXICON, json.dumps(lexicon) + "\n")
-        super().save(folder)
+        write_changed(folder / LEXICON, json.dumps(lexicon) + "\n")
+        super().write(folder)
 
     def _copy(self, weights: Arrays) -> "TagModel":
         twin = super()._copy(weights)
@@ -730,14 +744,14 @@ class Tag(Task[Sentence, TagModel]):
                 "so look whether data.tag_column is right"
             )
         for split, sentences in data.held_out.items():
-            _tell_unknown(sentences, f"{SPLITS[split]} tokens", known, say, lambda tags: tags)
+            _tell_unknown(sentences, f"{SPLITS[split]} tokens", known, data.facts["scheme"], say)
         _tell_overlap(data, say)
         return data
 
     def read_set(self, model: TagModel, recipe: TagRecipe, source: Source, name: str, say: Say) -> list[Sentence]:
         name = Path(name).name
         sentences = repaired(super().read_set(model, recipe, source, name, say), model.scheme, name, say)
-        _tell_unknown(sentences, f"tokens of {name}", model.tags, say, model.learned)
+        _tell_unknown(sentences, f"tokens of {name}", model.tags, model.scheme, say)
         return sentences
 
     # The network
@@ -820,8 +834,11 @@ class Tag(Task[Sentence, TagModel]):
     def _keep_strings(self, run: Training[Sentence, TagModel]) -> None:
         """Read all sentences with the character models once, where there are some."""
         if run.model.config.strings:
-            run.model.string_states = StringStates(run.model.read_strings)
-            run.model.string_states.keep(sentence.tokens for sentence in (*run.data.train, *run.data.dev))
+            if "strings" not in run.data.kept:
+                run.data.kept["strings"] = StringStates()
+            run.model.string_states = run.data.kept["strings"]
+            every = (sentence.tokens for sentence in (*run.data.train, *run.data.dev))
+            run.model.string_states.keep(every, run.model.read_strings)
 
     def _noise(self, run: Training[Sentence, TagModel]) -> list[SwappedSpans | MadeUpWords]:
         """What is done to training sentences before they are learned from."""
@@ -979,25 +996,21 @@ def repaired(sentences: Sequence[Sentence], scheme: Scheme | None, name: str, sa
 
 
 def _tell_unknown(
-    sentences: Sequence[Sentence],
-    what: str,
-    known: Iterable[str],
-    say: Say,
-    learned: Callable[[Sequence[str]], Sequence[str]],
+    sentences: Sequence[Sentence], what: str, known: Iterable[str], scheme: Scheme | None, say: Say
 ) -> None:
-    """Say which tags are none of those of training, as they were `learned`."""
-    tags = set(known)
-    unknown = [
-        (sentence.where, tag, other)
-        for sentence in sentences
-        for tag, other in zip(sentence.tags, learned(sentence.tags), strict=True)
-        if other not in tags
-    ]
+    """Say which tags are none of those of training; which types, where they write spans."""
+
+    def kind(tag: str) -> str:
+        return tag if scheme is None else split_tag(tag)[1]
+
+    kinds = set(map(kind, known))
+    unknown = [(tag, sentence.where) for sentence in sentences for tag in sentence.tags if kind(tag) not in kinds]
     if unknown:
-        where, tag, other = unknown[0]
+        tag, where = unknown[0]
+        near = nearest(kind(tag), sorted(kinds - {UNTYPED} or kinds))
         say(
             f"warning: {len(unknown):,} {what} have a tag that training never saw and count as mistakes, "
-            f"the first {tag!r} in the sentence at {where}: {nearest(other, sorted(tags))}"
+            f"the first {tag!r} in the sentence at {where}: {near}"
         )
 
 

@@ -84,6 +84,8 @@ class Data(Generic[R]):
     """What a task found out about them, such as their labels."""
     starts: dict[str, Any] = field(default_factory=dict)
     """The language models that a network begins with, by the key of `model` that names each."""
+    kept: dict[str, Any] = field(default_factory=dict)
+    """What a task computes once for all networks that learn from them."""
 
     @property
     def held_out(self) -> dict[str, list[R]]:
@@ -137,7 +139,7 @@ class Training(Generic[R, M]):
 
     def save(self, folder: Path) -> None:
         """Write the model folder."""
-        self.model.save(folder)
+        self.model.write(folder)
 
 
 class Task(Generic[R, M]):
@@ -283,7 +285,8 @@ class Task(Generic[R, M]):
 
     def go_on_from(self, start: M, recipe: Any) -> M:
         """A model to train further: what it is stays, how it is trained is the recipe's."""
-        config = start.config.trained_further(recipe)
+        update = {"recipe": recipe.model_dump(mode="json"), "model": recipe.model}
+        config = start.config.model_copy(update=update)
         network = built(lambda: self.fresh(config, start.vocabulary, recipe), recipe.model)
         weights, where = dequantise(start.weights()), f"the model {recipe.train.start}"
         try:
@@ -307,7 +310,7 @@ class Task(Generic[R, M]):
             self.lengths(run.examples),
             run.recipe.batch.amount,
             lambda rows: self.batch(run, rows),
-            seed=run.recipe.train.seed,
+            seed=run.recipe.train.network_seed,
             text=fingerprint(map(self.key, run.data.train)),
         )
 
@@ -375,8 +378,7 @@ class Task(Generic[R, M]):
         if old is not None and (old.train.epochs, old.train.steps) != (new.epochs, new.steps):
             raise UserError(f"the run in {out} has {done} already: ask for more, or give --resume without them")
         key = "epochs" if new.steps is None else "steps"
-        whose = "the run" if getattr(new, "members", 1) == 1 else "the first member"
-        reporter.say(f"nothing is left to train: {whose} has its {done}; -s train.{key}=N goes on")
+        reporter.say(f"nothing is left to train: {new.whole} has its {done}; -s train.{key}=N goes on")
 
     # Scores
 

@@ -19,7 +19,6 @@ from elman.ragged import Ragged
 from elman.records.labelled import LabelledReader
 from elman.records.reader import TwoPartReader
 from elman.tasks.classify import TextClassifier
-from elman.tasks.ensemble import EnsembleModel
 from elman.tasks.language import LanguageModel
 from elman.tasks.model import Model
 from elman.tasks.next_tokens import PromptReader
@@ -132,8 +131,7 @@ def trace_text(
     """
     import torch
 
-    if isinstance(model, EnsembleModel):
-        model.refuse_ensemble("looked into")
+    model.refuse_ensemble("looked into")
     if (reason := refusal(model)) is not None:
         raise UserError(f"there are no states to look at: {reason}")
     if label is not None and not isinstance(model, LanguageModel):

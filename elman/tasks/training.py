@@ -1,5 +1,6 @@
 """From a recipe to a trained, measured model folder, and the scores of a model: the same steps for every task."""
 
+import gc
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,18 +12,27 @@ import numpy as np
 
 from elman.errors import RunError, UserError
 from elman.files import ANOTHER_FOLDER
-from elman.tasks.ensemble import EnsembleModel
-from elman.tasks.folder import MEMBERS, read_config
+from elman.tasks.folder import MEMBERS, read_config, write_config
 from elman.tasks.folds import cross_validate
 from elman.tasks.memory import explain_out_of_memory
 from elman.tasks.reading import with_reading_settings
-from elman.tasks.recipes import check_named, check_there_again, find_files
+from elman.tasks.recipes import check_named, check_there_again, find_files, paths_named
 from elman.tasks.report import Report, write_report
-from elman.tasks.run import clear_run, finished_report, open_folder, prepare_folder, run_folder, saved_recipe
-from elman.tasks.stages import gains, plan_stages, run_stages
+from elman.tasks.run import (
+    check_place,
+    clear_run,
+    finished_report,
+    is_removed,
+    is_run,
+    open_folder,
+    prepare_folder,
+    run_folder,
+    saved_recipe,
+)
+from elman.tasks.stages import gains, language_task, plan_stages, run_stages
 from elman.tasks.task import Data, Say, Source, Task, Training
 from elman.tasks.transfer import language_models
-from elman.tasks.vectors import fill_embeddings, find_vectors, refuse_other_vectors
+from elman.tasks.vectors import check_vectors, fill_embeddings, find_vectors, refuse_other_vectors
 from elman.text.vocabulary import warn_unknown_tokens
 from elman.train.length import with_chosen_length
 from elman.train.progress import Reporter
@@ -70,8 +80,9 @@ def train(
     data_dir = None if data_dir is None else Path(data_dir)
     with run_folder(out, recipe, resume=resume, force=force, say=reporter.say) as (recipe, goes_on):
         _use_threads(recipe.train.threads)
-        if force:
-            _refuse_own_folder(recipe, out)
+        starts_over = force and is_run(out)
+        if starts_over:
+            _check_before_removing(task, recipe, out)
         if resume and "train" not in (memory or {}) and saved_recipe(out, type(recipe)) is not None:
             check_there_again(recipe.data)
         said: list[str] = []
@@ -80,14 +91,18 @@ def train(
             data = task.open(recipe, sources_of(recipe.data, memory, data_dir), vocabulary, said.append)
         for line in said:
             reporter.say(line)
-        crossed = None
-        if getattr(recipe.data, "folds", 0) and recipe.data.fold is None:
+        crossed, folds = None, getattr(recipe.data, "folds", 0) and recipe.data.fold is None
+        plan = plan_stages(task, recipe, data, reporter.say) if getattr(recipe.data, "unlabelled", ()) else None
+        if starts_over and (folds or plan):
+            _check_before_removing(task, recipe, out, stages=True)
+            for language in plan.languages if plan else ():
+                _check_before_removing(language_task(), language, out, stages=True)
+        if folds:
             if not resume or not (out / "recipe.toml").exists():
                 prepare_folder(out, recipe)
             crossed = cross_validate(task, recipe, out, train, memory, resume, data_dir, reporter)
         others = {}
-        if getattr(recipe.data, "unlabelled", ()):
-            plan = plan_stages(task, recipe, data, reporter.say)
+        if plan:
             if not resume or not (out / "recipe.toml").exists():
                 prepare_folder(out, recipe)
             others = run_stages(plan, task, recipe, data, out, train, memory, resume, data_dir, reporter)
@@ -101,13 +116,19 @@ def train(
         return report
 
 
-def _refuse_own_folder(recipe: Any, out: Path) -> None:
-    """Refuse to begin with a model of the run that is to be removed."""
-    named = [recipe.train.start, *(getattr(recipe.model, key, None) for key in ("start", "vectors", "strings"))]
-    for given in named:
-        for path in given if isinstance(given, tuple | list) else [given]:
-            if path is not None and Path(path).resolve().is_relative_to(out.resolve()):
-                raise UserError(f"{path} would be removed before this run could begin with it: {ANOTHER_FOLDER}")
+def _check_before_removing(task: Task[Any, Any], recipe: Any, out: Path, stages: bool = False) -> None:
+    """Refuse what a run cannot begin with, or would remove, before an older one in its folder is removed for it.
+
+    A run without stages or folds does nothing to the folder until it has read what it begins with.
+    """
+    for path in paths_named(recipe):
+        if is_removed(path, out):
+            raise UserError(f"{path} would be removed before this run could begin with it: {ANOTHER_FOLDER}")
+    if stages:
+        language_models(recipe.model, lambda line: None)
+        check_vectors(recipe)
+        if recipe.train.start is not None:
+            task.Model.load(recipe.train.start)
 
 
 def _saved_vocabulary(task: Task[Any, Any], out: Path) -> Any:
@@ -129,32 +150,52 @@ def sources_of(data: Any, memory: Sources | None, data_dir: Path | str | None) -
     return {**{split: Source(paths) for split, paths in files.items()}, **memory}
 
 
-def _train_others(
-    task: Task[Any, Any], recipe: Any, data: Data[Any], vocabulary: Any, out: Path, reporter: Reporter
-) -> float:
-    """Train all members of an ensemble but the first, on its records and with its vocabulary; none is done twice.
-
-    Returns how many seconds they took.
-    """
-    count, seconds = getattr(recipe.train, "members", 1), 0.0
-    for number in range(2, count + 1):
-        place, seed = out / MEMBERS / str(number), (recipe.train.seed + number - 1) % 2**63
-        part = recipe.model_copy(update={"train": recipe.train.model_copy(update={"members": 1, "seed": seed})})
-        report = finished_report(place, part)
-        if report is not None and not (place / "model.safetensors").exists():
-            clear_run(place)  # there is nothing that could be gone on from
-            report = None
-        if report is None or "run" not in report:
-            reporter.say(f"member {number} of {count}")
-            with run_folder(place, part, resume=True, force=False, say=reporter.say) as (part, goes_on):
-                words = _saved_vocabulary(task, place) if goes_on else vocabulary
-                report = _train_one(task, part, data, words, place, goes_on, reporter)
-                write_report(place, saved_recipe(place, type(part)) or part, report)
-        seconds += report["run"]["seconds"]
-    return seconds
-
-
 def _train_one(
+    task: Task[Any, Any], recipe: Any, data: Data[Any], vocabulary: Any, out: Path, goes_on: bool, reporter: Reporter
+) -> Report:
+    """A model, or several that answer together, and what they score."""
+    for number in range(2, recipe.train.networks + 1):
+        check_place(out / MEMBERS / str(number))
+    facts, learned, vocabulary = _learn(task, recipe, data, vocabulary, out, goes_on, reporter, reporter.say)
+    for number in range(2, recipe.train.networks + 1):
+        facts["seconds"] += _train_member(number, task, recipe, data, vocabulary, out / MEMBERS / str(number), reporter)
+    if recipe.train.networks > 1:  # only now they can be loaded together
+        config = read_config(out, task.Model.Config, task.name)
+        write_config(out, task.name, config.model_copy(update={"members": recipe.train.networks}))
+    return _scored(task, learned, data, out, facts, reporter)
+
+
+def _train_member(
+    number: int, task: Task[Any, Any], recipe: Any, data: Data[Any], vocabulary: Any, place: Path, reporter: Reporter
+) -> float:
+    """A further model of an ensemble, on the first one's records and with its vocabulary, unless it is there already.
+
+    Returns how many seconds it took.
+    """
+    part = recipe.model_copy(update={"train": recipe.train.model_copy(update={"members": 1, "member": number})})
+    report = finished_report(place, part)
+    if report is not None and not (place / "model.safetensors").exists():
+        clear_run(place)  # there is nothing that could be gone on from
+        report = None
+    if report is None or _seconds(report) is None:
+        reporter.say(f"member {number} of {recipe.train.networks}")
+        gc.collect()  # a run and its batches know each other: the network of the last one goes now, not some time
+        with run_folder(place, part, resume=True, force=False, say=reporter.say) as (part, goes_on):
+            words = _saved_vocabulary(task, place) if goes_on else vocabulary
+            facts, part, _ = _learn(task, part, data, words, place, goes_on, reporter, lambda line: None)
+            report = _scored(task, part, data, place, facts, reporter, baselines=False)
+            write_report(place, saved_recipe(place, type(part)) or part, report)
+    return _seconds(report) or 0.0
+
+
+def _seconds(report: Mapping[str, Any]) -> float | None:
+    """How long a run took; None where its report does not say."""
+    run = report.get("run")
+    seconds = run.get("seconds") if isinstance(run, Mapping) else None
+    return float(seconds) if isinstance(seconds, int | float) else None
+
+
+def _learn(
     task: Task[Any, Any],
     recipe: Any,
     data: Data[Any],
@@ -162,16 +203,32 @@ def _train_one(
     out: Path,
     goes_on: bool,
     reporter: Reporter,
-) -> Report:
-    run = begin(task, recipe, data, vocabulary, reporter.say)
+    say: Say,
+) -> tuple[dict[str, Any], Any, Any]:
+    """Train a network into its folder: what there is to say of that, the recipe in full, and the vocabulary.
+
+    `say` is told how the run begins.
+    """
+    run = begin(task, recipe, data, vocabulary, say)
     open_folder(out, run.recipe, run.model.config, run.model.vocabulary, resume=goes_on)
     threads = _threads()
-    reporter.say(f"{task.describe(run)}; {threads} thread{'s' * (threads != 1)}")
-    facts = task.learn(run, out, goes_on, reporter)
-    facts["seconds"] += _train_others(task, recipe, data, run.model.vocabulary, out, reporter)
-    model = task.Model.load(out)  # as a user will have it
-    with reporter.busy("scoring the model that was kept, and the baselines"):
-        report = score_sets(task, model, data.held_out, run.recipe, data.train, reporter.say)
+    say(f"{task.describe(run)}; {threads} thread{'s' * (threads != 1)}")
+    return task.learn(run, out, goes_on, reporter), run.recipe, run.model.vocabulary
+
+
+def _scored(
+    task: Task[Any, Any],
+    recipe: Any,
+    data: Data[Any],
+    out: Path,
+    facts: dict[str, Any],
+    reporter: Reporter,
+    baselines: bool = True,
+) -> Report:
+    """The report of a run, of its model as a user will load it."""
+    model = task.Model.load(out)
+    with reporter.busy(f"scoring the model that was kept{', and the baselines' * baselines}"):
+        report = score_sets(task, model, data.held_out, recipe, data.train, reporter.say, baselines)
     report |= {**task.facts(model), "run": facts}
     return report
 
@@ -193,8 +250,7 @@ def begin(
         except UserError as error:
             raise UserError(f"train.start: {error}") from None
     if start is not None:
-        if isinstance(start, EnsembleModel):
-            start.refuse_ensemble("started from")
+        start.refuse_ensemble("started from")
         task.check_start(start, data)
         refuse_other_vectors(recipe, start)
         vocabulary = start.vocabulary
@@ -262,7 +318,7 @@ def evaluate(
             train = task.read_again(model, recipe, sources_of(recipe.data, None, data_dir))
         except UserError as error:
             notes.append(f"no baselines made of the training {task.records}: {error}")
-    if isinstance(model, EnsembleModel) and model.others:
+    if len(model.members) > 1:
         notes.append(f"this model is an ensemble of {len(model.members)}")
     report = score_sets(task, model, sets, recipe, train, notes.append, baselines)
     report |= further(sets)

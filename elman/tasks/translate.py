@@ -824,7 +824,7 @@ class Translate(Task[Pair, Translator]):
             None,
             lambda rows: make_batch([run.examples[row] for row in rows], run.model.end, run.model.start),
             tokens=run.recipe.batch.amount,
-            seed=run.recipe.train.seed,
+            seed=run.recipe.train.network_seed,
             text=fingerprint(map(self.key, run.data.train)),
         )
 

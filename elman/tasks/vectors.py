@@ -105,6 +105,13 @@ def _named_vectors(key: str, path: str, **options: Any) -> WordVectors:
         raise UserError(f"model.{key}: {error}") from None
 
 
+def check_vectors(recipe: Any) -> None:
+    """Refuse vectors that cannot be read, or that no recipe has made yet."""
+    for key in ("vectors", "target_vectors"):
+        if (path := getattr(recipe.model, key, None)) is not None:
+            _named_vectors(key, path, first=1, wanted=set())
+
+
 def known_vectors(recipe: Any, data: "Data[Any]", words: Iterable[str]) -> WordVectors | None:
     """The vectors that a recipe names, if any: of the words of the training records, and of `text.vector_words` more.
 

@@ -264,30 +264,19 @@ class Writer(EnsembleModel[C, V, N, R]):
         found = np.zeros(len(pairs))
         with torch.no_grad():
             for rows, batch in self.batches(pairs):
-                each = self._log_probs(batch, of_targets=True).double().numpy()
+                told = [softmax.target_log_probs(hidden, batch.targets) for softmax, hidden in self._readouts(batch)]
+                each = _mean_log_probs(told).double().numpy()  # N
                 cuts = np.cumsum(batch.batch_sizes.numpy())[:-1]
                 for size, part in zip(batch.batch_sizes.tolist(), np.split(each, cuts), strict=True):
                     found[rows[:size]] += part
         return found.tolist()
 
-    def _log_probs(self, batch: "PairBatch", of_targets: bool = False) -> "Tensor":
-        """log p of every token at each place of some targets (N x V), or of the right one (N).
-
-        In an ensemble p is the mean of the probabilities that all members give.
-        """
-        import torch
-
-        each = []
+    def _readouts(self, batch: "PairBatch") -> Iterator[tuple[Any, "Tensor"]]:
+        """The softmax of each member, and what it gets at each place of some targets (N x H)."""
         for one in self.members:
             with one.evaluating() as network:
-                hidden = network.readouts(
-                    batch.source, batch.lengths, batch.inputs, batch.batch_sizes, owners=batch.owners
-                )
-                if of_targets:
-                    each.append(network.softmax.target_log_probs(hidden, batch.targets))
-                else:
-                    each.append(network.softmax.log_probs(hidden))
-        return torch.stack(each).logsumexp(dim=0) - math.log(len(each)) if self.others else each[0]
+                source = batch.source, batch.lengths
+                yield network.softmax, network.readouts(*source, batch.inputs, batch.batch_sizes, owners=batch.owners)
 
     def attention(self, pairs: Sequence[tuple[Source, Ints]]) -> list[np.ndarray]:
         """Where each token of each target attends, the end token's place left out: T x S for each encoded pair."""
@@ -313,7 +302,8 @@ class Writer(EnsembleModel[C, V, N, R]):
         total = right = tokens = 0.0
         with torch.no_grad():
             for batch in batches:
-                log_probs = self._log_probs(batch)  # N x V
+                log_probs = _mean_log_probs([softmax.log_probs(hidden) for softmax, hidden in self._readouts(batch)])
+                # N x V
                 total -= float(log_probs.gather(1, batch.targets.unsqueeze(1)).double().sum())
                 right += int((log_probs.argmax(dim=1) == batch.targets).sum())
                 tokens += len(batch.targets)
@@ -323,7 +313,15 @@ class Writer(EnsembleModel[C, V, N, R]):
     def check_attends(self) -> None:
         """Refuse to say where a model attends that has no attention."""
         if not all(model.settings.attends for model in self.members):
-            raise UserError("this model has no attention, so it cannot say where it attends: train one that has")
+            which = "this model has" if len(self.members) == 1 else "one of these models has"
+            raise UserError(f"{which} no attention, so it cannot say where it attends: train one that has")
+
+
+def _mean_log_probs(each: "Sequence[Tensor]") -> "Tensor":
+    """The logarithm of the mean of the probabilities that several models give."""
+    import torch
+
+    return torch.stack(list(each)).logsumexp(dim=0) - math.log(len(each)) if len(each) > 1 else each[0]
 
 
 def one_line(text: str) -> str:

@@ -128,7 +128,8 @@ class Trainer:
             now = time.monotonic()
             self.seconds, last = self.seconds + now - last, now
             if self._stop_signal:
-                raise Interrupted(f"stopped at step {self.step}, {self.fraction:.0%} of the run; everything is saved")
+                share = f"{self.fraction:.0%} of {self.settings.whole}"
+                raise Interrupted(f"stopped at step {self.step}, {share}; everything is saved")
 
     def _update(self) -> tuple[float, float | None]:
         """One step of the optimizer; returns the learning rate and the gradient's norm, where that is known."""

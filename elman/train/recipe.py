@@ -106,6 +106,21 @@ class TrainSettings(Section):
     wandb: bool = Field(False, description="Weights & Biases is told of every record of the log")
     mlflow: bool = Field(False, description="MLflow is told of every record of the log")
 
+    @property
+    def networks(self) -> int:
+        """How many are trained, one after the other, to answer together."""
+        return 1
+
+    @property
+    def whole(self) -> str:
+        """What has come to its end with the last update, in words."""
+        return "the run"
+
+    @property
+    def network_seed(self) -> int:
+        """What the network and the order of its batches follow from; `seed` is what records are drawn by."""
+        return self.seed
+
     @field_serializer("epochs")
     def _whole(self, value: float | None) -> float | int | None:
         return value if value is None or value % 1 else int(value)

@@ -95,6 +95,14 @@ def test_phrases_of_held_out_sentences_are_not_learned_from(tmp_path: Path) -> N
     assert not {r.text.split()[0] for r in (*fold.dev, *fold.test)} & {w for r in fold.train for w in r.text.split()}
 
 
+def test_phrases_of_a_class_that_no_sentence_has_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("(0 (2 a) (1 film))\n(1 (0 bad) (3 one))\n" * 4)
+    said: list[str] = []
+    found = open_data(data_of(tmp_path / "t.txt", format="trees", phrases=True, dev_fraction=0), seed=1, said=said)
+    assert found.facts["labels"] == ["0", "1"] and {one.labels for one in found.train} == {("0",), ("1",)}
+    assert "warning: 8 of the phrases have a class that no sentence has, and are left out" in said
+
+
 def test_corpora_are_read_one_behind_the_other_in_one_encoding(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     write_table(tmp_path / "one.csv"), write_table(tmp_path / "two.csv")
     monkeypatch.setattr(recipes, "locate", lambda name, data_dir: {"train": [tmp_path / f"{name}.csv"]})

@@ -5,6 +5,7 @@ import itertools
 import json
 import pickle
 import shutil
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import elman
 from elman.errors import UserError
 from elman.inspect import explain
 from elman.inspect.explain import views_of
+from elman.records.tagged import Sentence
 from elman.tasks import evaluate
 from elman.tasks.classify import TextClassifier, chances
 from elman.tasks.run import clear_run, is_run
@@ -73,9 +75,6 @@ def test_a_tagger_of_two_says_their_mean(taggers: Path) -> None:
     one, other = (TagModel.load(taggers / name) for name in "12")
     both = one.ensemble_with(other)
     rows = [list(sentence.tokens) for sentence in tag_runs.sentences(20, seed=5)]
-    mean = (one.scores(words(rows)) + other.scores(words(rows))) / 2
-    np.testing.assert_allclose(both.mean_scores(words(rows)), mean, atol=1e-6)
-    np.testing.assert_allclose(both.mean_scores(words(rows), compiled=True), mean, atol=1e-4)
     first, second = (TagModel.load(taggers / name, backend="torch") for name in "12")
     by_torch = first.ensemble_with(second)
     found = both.tag_tokens(rows)
@@ -86,22 +85,27 @@ def test_a_tagger_of_two_says_their_mean(taggers: Path) -> None:
 
 
 @pytest.mark.parametrize("taggers", [True], indirect=True, ids=["crf"])
-def test_the_best_tags_are_those_of_the_mean_of_both_chains(taggers: Path) -> None:
+def test_the_best_tags_and_the_loss_are_those_of_the_mean_of_both_chains(taggers: Path) -> None:
     """Every sequence of tags for a short sentence, scored by each of them: the one with the highest mean wins."""
     one, other = (TagModel.load(taggers / name) for name in "12")
-    row, count = ["Ada", "went"], len(one.tags)
+    row, count = ("Ada", "went"), len(one.tags)
     both = one.ensemble_with(other)
     paths = torch.tensor(list(itertools.product(range(count), repeat=len(row))))
-    total = torch.zeros(len(paths))
+    mean = torch.zeros(len(paths))
     for model in (one, other):
         emissions = torch.from_numpy(model.scores(words([row])))
         assert model.network.crf is not None
         start, transitions, end = model.network.crf._scores()
-        total += start[paths[:, 0]] + transitions[paths[:, 0], paths[:, 1]] + end[paths[:, 1]]
-        total += emissions[0, paths[:, 0]] + emissions[1, paths[:, 1]]
-    best = paths[total.argmax()].tolist()
-    assert both._best(words([row]))[1].data.tolist() == both._best_tags(words([row])).data.tolist() == best
-    assert best not in (model._best_tags(words([row])).data.tolist() for model in (one, other))
+        mean += (start[paths[:, 0]] + transitions[paths[:, 0], paths[:, 1]] + end[paths[:, 1]]) / 2
+        mean += (emissions[0, paths[:, 0]] + emissions[1, paths[:, 1]]) / 2
+    best, _ = one._read(paths[mean.argmax()].numpy())
+    assert both.tag_tokens([row]) == [best] and best not in (one.tag_tokens([row])[0], other.tag_tokens([row])[0])
+    for tags in (("B-PER", "O"), ("O", "O")):
+        ids = one.encode_tags(tags)
+        assert ids is not None
+        place = int((paths == torch.from_numpy(ids)).all(dim=1).nonzero())
+        _, loss = both.measure([Sentence(row, tags)])
+        assert loss == pytest.approx(float((mean.logsumexp(dim=0) - mean[place]).detach()) / len(row), abs=1e-4)
 
 
 def test_scores_of_an_ensemble_from_the_command_line_and_from_python(taggers: Path, classifiers: Path) -> None:
@@ -161,11 +165,15 @@ def test_members_are_trained_by_one_command(tmp_path: Path) -> None:
     rows = [list(sentence.tokens) for sentence in tag_runs.sentences(20, seed=5)]
     first, second = (one.scores(words(rows)) for one in three.members[:2])
     assert not np.allclose(first, second, atol=0.01)
+    alone = tag_runs.run(train, tmp_path / "alone", "train.epochs=2", "train.member=2")
+    assert np.array_equal(alone.scores(words(rows)), second)
     assert three.report["test"]["accuracy"] == evaluate(three, [test])[str(test)]["accuracy"]
     assert three.report["parameters"] == three.parameters == 3 * three.others[0].parameters
     assert "in 3 networks that answer together" in (tmp_path / "three" / "README.md").read_text()
-    assert three.to_int8().report is not None
+    assert "baselines" not in three.others[0].report and three.others[0].report["test"]["accuracy"] > 0
     kept = (tmp_path / "three" / "members" / "2" / "model.safetensors").read_bytes()
+    with pytest.raises(UserError, match="give one of the two"):
+        tag_runs.run(train, tmp_path / "none", "train.members=2", "train.member=2")
     with pytest.raises(UserError, match="no word vectors"):  # before anything of the old run is removed
         tag_runs.run(train, tmp_path / "three", *settings, 'model.vectors="nowhere.vec"', force=True)
     assert (tmp_path / "three" / "members" / "2" / "model.safetensors").read_bytes() == kept
@@ -255,6 +263,40 @@ def test_a_member_that_is_lost_is_trained_again_and_one_that_does_not_fit_is_nam
         elman.load(out)
 
 
+def test_what_a_kill_leaves_in_a_members_folder_is_in_nobodys_way(tmp_path: Path) -> None:
+    train, out = tag_runs.write(tmp_path / "train.conll"), tmp_path / "run"
+    settings = ("train.epochs=1", "train.members=2")
+    tag_runs.run(train, out, *settings)
+    weights = (out / "members/2/model.safetensors").read_bytes()
+    for name in (".recipe.toml.123.tmp", ".tmpumMqYG", ".lock"):
+        shutil.rmtree(out / "members/2")
+        (out / "members/2").mkdir()
+        (out / "members/2" / name).touch()
+        tag_runs.run(train, out, *settings, resume=True)
+        assert (out / "members/2/model.safetensors").read_bytes() == weights
+    (out / "members/2/checkpoint/.tmpumMqYG").touch()
+    tag_runs.run(train, out, "train.epochs=1", force=True)
+    assert not (out / "members").exists()
+    for report in ("5", '{"run": 5}', '{"run": {}}', '{"run": {"seconds": "x"}}'):
+        tag_runs.run(train, out, *settings, force=True)
+        (out / "members/2/metrics.json").write_text(report)
+        tag_runs.run(train, out, *settings, resume=True)
+        assert json.loads((out / "members/2/metrics.json").read_text())["run"]["seconds"] > 0
+    for wrong in ("a file", "a user's"):
+        shutil.rmtree(out)
+        out.mkdir()
+        tag_runs.run(train, out, "train.epochs=1")
+        if wrong == "a file":
+            (out / "members").touch()
+        else:
+            (out / "members" / "2").mkdir(parents=True)
+            (out / "members" / "2" / "notes.txt").touch()
+        there = (out / "model.safetensors").read_bytes()
+        with pytest.raises(UserError, match="move it away"):
+            tag_runs.run(train, out, *settings, force=True)
+        assert (out / "model.safetensors").read_bytes() == there
+
+
 def test_starting_over_touches_no_run_behind_a_link_and_can_be_repeated(tmp_path: Path) -> None:
     train, out, other = tag_runs.write(tmp_path / "train.conll"), tmp_path / "run", tmp_path / "other"
     for place in (out, other):
@@ -262,11 +304,20 @@ def test_starting_over_touches_no_run_behind_a_link_and_can_be_repeated(tmp_path
     there = {path.name: path.read_bytes() for path in other.iterdir() if path.is_file()}
     (out / "members").mkdir()
     (out / "members" / "2").symlink_to(other)
+    (out / "members" / "3").mkdir()
+    TagModel.load(other).save(out / "members" / "3")  # one that is no run
     clear_run(out)  # as far as a kill may have come
     assert is_run(out) and not (out / "model.safetensors").exists()
     three = tag_runs.run(train, out, "train.epochs=1", "train.members=2", force=True)
     assert len(three.members) == 2 and not (out / "members" / "2").is_symlink()
     assert {path.name: path.read_bytes() for path in other.iterdir() if path.is_file()} == there
+    shutil.rmtree(out / "members")
+    elsewhere = tmp_path / "elsewhere" / "members"
+    elsewhere.mkdir(parents=True)
+    other.rename(elsewhere / "2")
+    (out / "members").symlink_to(elsewhere)
+    tag_runs.run(train, out, "train.epochs=1", force=True)
+    assert not (out / "members").exists() and (elsewhere / "2" / "model.safetensors").exists()
 
 
 def test_a_run_does_not_begin_with_what_it_removes(tmp_path: Path) -> None:
@@ -275,6 +326,18 @@ def test_a_run_does_not_begin_with_what_it_removes(tmp_path: Path) -> None:
     weights = (out / "model.safetensors").read_bytes()
     with pytest.raises(UserError, match="would be removed before this run could begin with it"):
         elman.fit("tag", train=str(train), start=out, out=out, force=True)
+    with pytest.raises(UserError, match="would be removed before"):
+        tag_runs.run(train, out, f'model.strings=["{out}"]', force=True)
+    for settings in ({"data.unlabelled": [str(train)], "transfer.lm": ["model.vectors=nowhere"]}, {"data.folds": 2}):
+        table = str(classify_runs.write_table(tmp_path / "names.csv"))
+        wrong = {"model.vectors": "nowhere", "text.kind": "words"} if "data.folds" in settings else {}
+        with pytest.raises(UserError, match="nowhere"):
+            elman.fit("classify", train=table, settings={**settings, **wrong}, out=out, force=True)
+        assert (out / "model.safetensors").read_bytes() == weights
+    vectors = out / "mine.vec"
+    vectors.write_text("Ada 1 2\nwent 3 4\n")  # not Elman's, so it stays
+    tag_runs.run(train, out, "train.epochs=1", f'model.vectors="{vectors}"', "model.embedding=2", force=True)
+    weights = (out / "model.safetensors").read_bytes()
     assert (out / "model.safetensors").read_bytes() == weights
 
 
@@ -304,15 +367,80 @@ def test_what_cannot_be_averaged(classifiers: Path, taggers: Path, tmp_path: Pat
     with pytest.raises(UserError, match="a TagModel cannot be averaged with a TextClassifier"):
         one.ensemble_with(tagger)  # type: ignore[arg-type]
     both = one.ensemble_with(one)
-    with pytest.raises(UserError, match="of 2 models cannot be averaged with others again: give one of them"):
-        one.ensemble_with(both)
     with pytest.raises(UserError, match="cannot be looked into"):
         both.states("grimulfa")
     for model, text in ((both, "grimulfa"), (tagger.ensemble_with(tagger), "Ada went")):
-        for view in views_of(model):
-            with pytest.raises(UserError, match="an ensemble of 2 models cannot be"):
+        assert views_of(model) == {}
+        for view in views_of(model.alone()):
+            with pytest.raises(UserError, match="it is an ensemble of 2, and this view looks into one of them"):
                 explain(model, text, view)
     assert elman.load(classifiers / "1").ensemble_with().predict("grimulfa") == one.predict("grimulfa")
+
+
+def test_ensembles_of_ensembles_have_all_their_members(classifiers: Path, tmp_path: Path) -> None:
+    one, other = (TextClassifier.load(classifiers / name) for name in "12")
+    three = one.ensemble_with(other.ensemble_with(other))
+    assert len(three.members) == 3 and all(member.others == () for member in three.members[1:])
+    again = one.ensemble_with(other).ensemble_with(other)
+    assert again.predict(NAMES) == three.predict(NAMES) != one.ensemble_with(other).predict(NAMES)
+    assert three.alone().predict(NAMES) == one.predict(NAMES) and three.alone().config == one.config
+    three.save(tmp_path / "three")
+    code, _, error = invoke(
+        "export", str(classifiers / "1"), "--ensemble", str(tmp_path / "three"), "--out", str(tmp_path / "four")
+    )
+    assert code == 0 and len(elman.load(tmp_path / "four").members) == 4, error
+    for model, place in ((one, "three"), (three, "three"), (three, "three/members/2"), (three, "1"), (one, "1")):
+        place = classifiers / place if place == "1" else tmp_path / place
+        there = (place / "model.safetensors").read_bytes()
+        with pytest.raises(UserError, match=r"holds (a model with its scores|another model)"):
+            model.save(place)
+        assert (place / "model.safetensors").read_bytes() == there
+    one.save(tmp_path / "one")
+    other.save(tmp_path / "one")  # what is beside the weights is replaced with them
+    assert elman.load(tmp_path / "one").predict(NAMES) == other.predict(NAMES)
+    with pytest.raises(UserError, match="100 models at the most, and these are 121"):
+        one.ensemble_with(*[other] * 120)
+    shutil.rmtree(tmp_path / "three" / "members" / "2")
+    shutil.copytree(tmp_path / "four", tmp_path / "three" / "members" / "2")
+    with pytest.raises(UserError, match="members/2 holds an ensemble itself"):
+        elman.load(tmp_path / "three")
+
+
+def test_members_learn_from_one_split_and_are_runs_of_their_own(tmp_path: Path) -> None:
+    table, out = str(classify_runs.write_table(tmp_path / "names.csv")), tmp_path / "run"
+    settings = {"train.members": 2, "train.steps": 2, "train.threads": 1, "data.test_fraction": 0.2}
+    elman.fit("classify", train=table, settings=settings, out=out)
+    again = {**settings, "train.members": 1, "train.member": 2}
+    elman.fit("classify", train=table, settings=again, out=out / "members" / "2", resume=True)  # nothing has changed
+    both = [json.loads((place / "metrics.json").read_text())["test"] for place in (out, out / "members" / "2")]
+    told = [(one["texts"], [one["classes"][name]["support"] for name in one["classes"]]) for one in both]
+    assert told[0] == told[1] and both[0]["loss"] != both[1]["loss"]
+
+
+def test_while_members_are_trained_the_first_one_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    train, out = tag_runs.write(tmp_path / "train.conll"), tmp_path / "run"
+    update, alive, seen = Trainer._update, weakref.WeakSet[Any](), []
+
+    def watched(self: Trainer) -> Any:
+        alive.add(self.task.model)
+        if self.folder.parent.name == "members":
+            seen.append((len(elman.load(out).members), len(alive)))
+        return update(self)
+
+    monkeypatch.setattr(Trainer, "_update", watched)
+    model = tag_runs.run(train, out, "train.epochs=1", "train.members=3")
+    assert set(seen) == {(1, 1)} and len(model.members) == 3  # one network is in memory at a time
+
+
+def test_runs_that_are_compared_share_no_network(tmp_path: Path) -> None:
+    train = tag_runs.write(tmp_path / "train.conll")
+    recipe = tmp_path / "tags.toml"
+    recipe.write_text(
+        f'task = "tag"\n[data]\ntrain = ["{train}"]\n[model]\nhidden = 8\n[train]\nepochs = 1\nthreads = 1\n'
+    )
+    elman.compare(recipe, vary={"train.members": [1, 2]}, seeds=2, out=tmp_path / "compared")
+    saved = [path.read_bytes() for path in (tmp_path / "compared").glob("runs/members=2*/**/model.safetensors")]
+    assert len(saved) == len(set(saved)) == 4
 
 
 def test_a_task_without_ensembles_says_so(tmp_path: Path) -> None:

@@ -105,11 +105,12 @@ def test_states_that_are_kept_are_computed_once() -> None:
         asked.append(len(sentences))
         return np.array([[len(word)] for word in sentences.data], np.float32)
 
-    states = StringStates(make)
-    states.keep([("one", "three"), ("two",), ("two",)])
-    assert states(words([["two"], ["one", "three"]])).tolist() == [[3], [3], [5]]
+    states = StringStates()
+    for _ in range(2):  # as by each member of an ensemble
+        states.keep([("one", "three"), ("two",), ("two",)], make)
+    assert states.of(words([["two"], ["one", "three"]]), make).tolist() == [[3], [3], [5]]
     assert asked == [2]
-    assert states(words([["four"], ["two"]])).tolist() == [[4], [3]]
+    assert states.of(words([["four"], ["two"]]), make).tolist() == [[4], [3]]
     assert asked == [2, 1]
 
 
