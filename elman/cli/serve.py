@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from elman.cli.options import asked_of, with_options
-from elman.errors import UserError
+from elman.errors import UserError, nearest
 
 KEY = "ELMAN_API_KEY"
 NEEDED = ("fastapi", "uvicorn", "prometheus_client")
@@ -64,9 +64,13 @@ def serve(
 
         share_metrics()  # before anything is counted
     from elman.serve.run import run
+    from elman.serve.shelf import named_folders
 
-    options = {"api_key": key, "origins": tuple(cors), "runs": runs, "training": training}
-    options["languages"] = languages(language)
+    options: dict[str, Any] = {"api_key": key, "origins": tuple(cors), "runs": runs, "training": training}
+    options["languages"] = spoken = languages(language)
+    served = named_folders(models)
+    if unknown := next((name for name in spoken if name not in served), None):
+        raise UserError(f"--language {unknown}: there is no model of this name here: {nearest(unknown, served)}")
     raise typer.Exit(run(models, host, port, workers=workers, reload=reload, limits=limits, **options))
 
 

@@ -147,6 +147,7 @@ def test_mistakes_at_the_start_are_one_sentence_each(models: Path, tmp_path: Pat
     assert "no folder of runs" in start_wrong(model, "--runs", str(tmp_path / "runs"))
     assert "max_beam" in start_wrong(model, "--max-beam", "0")
     assert "NAME=SOURCE-TARGET" in start_wrong(model, "--language", "x")
+    assert "there is no model of this name here" in start_wrong(model, "--language", "other=de-en")
     for origin in ("x", "", "http://", "http://a b", "http://host/path", "http://user:pw@host", "http://hé"):
         assert "is no origin: give it as http://host" in start_wrong(model, "--cors", origin)
 
