@@ -103,7 +103,7 @@ def find_view(model: AnyModel, name: str | None) -> View[Any]:
         reason = f"it is a view of {', '.join(tasks)}" if tasks else None
     has = views_of(model)
     if reason is None:
-        raise UserError(f"there is no view '{name}': {nearest(name, has)}")
+        raise UserError(f"there is no view '{name}': {nearest(name, has or VIEWS[model.task])}")
     raise UserError(f"this model has no view '{name}': {reason}{'; it has ' * bool(has)}{', '.join(has)}")
 
 

@@ -109,8 +109,7 @@ class Trainer:
             process.wait()
 
     def _said(self, name: str) -> Path:
-        folder, _, last = name.rpartition("/")
-        return self.runs / folder / f".{last}.out"
+        return self.runs / f".{name.replace('/', '.')}.out"
 
     def _run(self, name: str, arguments: Sequence[str]) -> None:
         if self._closed:

@@ -193,8 +193,6 @@ def given_start(
     from elman.tasks.recipes import find_recipe
     from elman.tasks.transfer import FOLDERS, can_start, language_start
 
-    if isinstance(start, Model):
-        start.refuse_ensemble("started from")
     if not isinstance(start, Path | str):
         what = "a model itself: save it with model.save(folder), and" if isinstance(start, Model) else "no folder:"
         raise UserError(f"start is {what} give the folder of a trained model")

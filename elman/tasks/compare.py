@@ -120,11 +120,14 @@ def compare(
         show(line)
     tables = lay_over(tables, given, recipe)
     entries = [Entry(dict(zip(grid, values, strict=True))) for values in itertools.product(*grid.values())]
-    plan = [  # all are checked before the first one starts
-        (entry, seed, _apart(settled(kind, tables, _asked(entry.settings, named, seed), str(recipe))))
-        for entry in entries
-        for seed in range(1, count + 1)
-    ]
+
+    def chosen_for(entry: Entry, seed: int) -> Any:
+        return settled(kind, tables, _asked(entry.settings, named, seed), str(recipe))
+
+    # Networks of an ensemble have the seeds after its first; what a seed draws is the same for all combinations.
+    apart = max(chosen_for(entry, 1).train.networks for entry in entries)
+    seeded = range(1, 1 + count * apart, apart)
+    plan = [(entry, seed, chosen_for(entry, seed)) for entry in entries for seed in seeded]  # checked before any starts
     headline: Headline | None = None
     with locked(out, (reporter or Reporter()).say):
         _check_out(out)
@@ -212,13 +215,6 @@ def _asked(chosen: Mapping[str, Any], variants: Mapping[str, Mapping[str, Any]],
     """The settings of one run: those of its variant, and of each key that is varied."""
     varied = {key: value for key, value in chosen.items() if key != VARIANT}
     return apply_overrides(variants.get(chosen.get(VARIANT, ""), {}), {**varied, "train.seed": seed})
-
-
-def _apart(recipe: Any) -> Any:
-    """The recipe with a seed of its own for every network: those of an ensemble have the seeds after its first."""
-    train = recipe.train
-    seed = 1 + (train.seed - 1) * train.networks
-    return recipe.model_copy(update={"train": train.model_copy(update={"seed": seed})})
 
 
 def _distinct(values: Iterable[Any]) -> list[Any]:

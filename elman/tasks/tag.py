@@ -1001,16 +1001,17 @@ def _tell_unknown(
     """Say which tags are none of those of training; which types, where they write spans."""
 
     def kind(tag: str) -> str:
-        return tag if scheme is None else split_tag(tag)[1]
+        return tag if scheme is None or tag == OUTSIDE else split_tag(tag)[1]
 
     kinds = set(map(kind, known))
     unknown = [(tag, sentence.where) for sentence in sentences for tag in sentence.tags if kind(tag) not in kinds]
     if unknown:
         tag, where = unknown[0]
-        near = nearest(kind(tag), sorted(kinds - {UNTYPED} or kinds))
+        others = sorted(kinds if scheme is None else kinds - {UNTYPED, OUTSIDE})
+        near = f": {nearest(kind(tag), others)}" if others else ""
         say(
             f"warning: {len(unknown):,} {what} have a tag that training never saw and count as mistakes, "
-            f"the first {tag!r} in the sentence at {where}: {near}"
+            f"the first {tag!r} in the sentence at {where}{near}"
         )
 
 

@@ -19,6 +19,7 @@ from elman.tasks.reading import with_reading_settings
 from elman.tasks.recipes import check_named, check_there_again, find_files, paths_named
 from elman.tasks.report import Report, write_report
 from elman.tasks.run import (
+    check_folder,
     check_place,
     clear_run,
     finished_report,
@@ -82,7 +83,8 @@ def train(
         _use_threads(recipe.train.threads)
         starts_over = force and is_run(out)
         if starts_over:
-            _check_before_removing(task, recipe, out)
+            _refuse_what_is_removed(recipe, out)
+        _check_members(recipe, out, starts_over)
         if resume and "train" not in (memory or {}) and saved_recipe(out, type(recipe)) is not None:
             check_there_again(recipe.data)
         said: list[str] = []
@@ -93,10 +95,15 @@ def train(
             reporter.say(line)
         crossed, folds = None, getattr(recipe.data, "folds", 0) and recipe.data.fold is None
         plan = plan_stages(task, recipe, data, reporter.say) if getattr(recipe.data, "unlabelled", ()) else None
-        if starts_over and (folds or plan):
-            _check_before_removing(task, recipe, out, stages=True)
+        if starts_over and (folds or plan):  # else nothing is removed before all that it begins with was read
+            language_models(recipe.model, lambda line: None)
+            check_vectors(recipe)
+            _load_start(task, recipe, data)
             for language in plan.languages if plan else ():
-                _check_before_removing(language_task(), language, out, stages=True)
+                _refuse_what_is_removed(language, out)
+                check_vectors(language)
+                if language.train.start is not None:
+                    language_task().Model.load(language.train.start)
         if folds:
             if not resume or not (out / "recipe.toml").exists():
                 prepare_folder(out, recipe)
@@ -116,19 +123,26 @@ def train(
         return report
 
 
-def _check_before_removing(task: Task[Any, Any], recipe: Any, out: Path, stages: bool = False) -> None:
-    """Refuse what a run cannot begin with, or would remove, before an older one in its folder is removed for it.
-
-    A run without stages or folds does nothing to the folder until it has read what it begins with.
-    """
+def _refuse_what_is_removed(recipe: Any, out: Path) -> None:
+    """Refuse to begin with what goes with the older run in a folder."""
     for path in paths_named(recipe):
         if is_removed(path, out):
             raise UserError(f"{path} would be removed before this run could begin with it: {ANOTHER_FOLDER}")
-    if stages:
-        language_models(recipe.model, lambda line: None)
-        check_vectors(recipe)
-        if recipe.train.start is not None:
-            task.Model.load(recipe.train.start)
+
+
+def _check_members(recipe: Any, out: Path, starts_over: bool) -> None:
+    """Refuse members that cannot be trained into their places, before anything else is."""
+    if out.parent.name == MEMBERS and is_run(out.parent.parent):
+        raise UserError(f"{out} is a member of the run in {out.parent.parent}: go on with that one")
+    for number in range(2, recipe.train.networks + 1):
+        check_place(out / MEMBERS / str(number))
+        if not starts_over:
+            check_folder(out / MEMBERS / str(number), _of_member(recipe, number), resume=True, force=False)
+
+
+def _of_member(recipe: Any, number: int) -> Any:
+    """The recipe of a further member of an ensemble."""
+    return recipe.model_copy(update={"train": recipe.train.model_copy(update={"members": 1, "member": number})})
 
 
 def _saved_vocabulary(task: Task[Any, Any], out: Path) -> Any:
@@ -154,15 +168,20 @@ def _train_one(
     task: Task[Any, Any], recipe: Any, data: Data[Any], vocabulary: Any, out: Path, goes_on: bool, reporter: Reporter
 ) -> Report:
     """A model, or several that answer together, and what they score."""
-    for number in range(2, recipe.train.networks + 1):
-        check_place(out / MEMBERS / str(number))
+    count = recipe.train.networks
+    if goes_on and count > 1:
+        _set_members(task, out, 1)
     facts, learned, vocabulary = _learn(task, recipe, data, vocabulary, out, goes_on, reporter, reporter.say)
-    for number in range(2, recipe.train.networks + 1):
+    for number in range(2, count + 1):
         facts["seconds"] += _train_member(number, task, recipe, data, vocabulary, out / MEMBERS / str(number), reporter)
-    if recipe.train.networks > 1:  # only now they can be loaded together
-        config = read_config(out, task.Model.Config, task.name)
-        write_config(out, task.name, config.model_copy(update={"members": recipe.train.networks}))
+    if count > 1:  # only now they can be loaded together
+        _set_members(task, out, count)
     return _scored(task, learned, data, out, facts, reporter)
+
+
+def _set_members(task: Task[Any, Any], out: Path, count: int) -> None:
+    config = read_config(out, task.Model.Config, task.name)
+    write_config(out, task.name, config.model_copy(update={"members": count}))
 
 
 def _train_member(
@@ -172,9 +191,10 @@ def _train_member(
 
     Returns how many seconds it took.
     """
-    part = recipe.model_copy(update={"train": recipe.train.model_copy(update={"members": 1, "member": number})})
+    part = _of_member(recipe, number)
     report = finished_report(place, part)
-    if report is not None and not (place / "model.safetensors").exists():
+    needed = ("config.json", "tokenizer.json", "model.safetensors")
+    if report is not None and not all((place / name).exists() for name in needed):
         clear_run(place)  # there is nothing that could be gone on from
         report = None
     if report is None or _seconds(report) is None:
@@ -233,6 +253,20 @@ def _scored(
     return report
 
 
+def _load_start(task: Task[Any, Any], recipe: Any, data: Data[Any]) -> Any:
+    """The trained model that a run starts from, if any."""
+    if recipe.train.start is None:
+        return None
+    try:
+        start = task.Model.load(recipe.train.start)
+        start.refuse_ensemble("started from")
+    except UserError as error:
+        raise UserError(f"train.start: {error}") from None
+    task.check_start(start, data)
+    refuse_other_vectors(recipe, start)
+    return start
+
+
 def begin(
     task: Task[Any, Any], recipe: Any, data: Data[Any], vocabulary: Any = None, say: Say = lambda line: None
 ) -> Training[Any, Any]:
@@ -243,16 +277,8 @@ def begin(
     """
     from elman.train.loop import seed_everything
 
-    start = None
-    if recipe.train.start is not None:
-        try:
-            start = task.Model.load(recipe.train.start)
-        except UserError as error:
-            raise UserError(f"train.start: {error}") from None
+    start = _load_start(task, recipe, data)
     if start is not None:
-        start.refuse_ensemble("started from")
-        task.check_start(start, data)
-        refuse_other_vectors(recipe, start)
         vocabulary = start.vocabulary
     elif not data.starts:
         data.starts |= language_models(recipe.model, say)
@@ -264,7 +290,7 @@ def begin(
     if (amount := task.amount(recipe, data, examples)) is not None:
         recipe = with_chosen_length(recipe, amount, say, smaller_helps=task.smaller_batches_help(recipe))
     recipe, vectors = find_vectors(task, recipe, data, vocabulary) if start is None else (recipe, {})
-    seed_everything(recipe.train.seed)
+    seed_everything(recipe.train.network_seed)
     model = task.make(recipe, data, vocabulary, examples) if start is None else task.go_on_from(start, recipe)
     run = Training(task, recipe, data, model, examples)
     fill_embeddings(run, vectors, say)

@@ -19,10 +19,12 @@ from elman.errors import UserError
 from elman.inspect import explain
 from elman.inspect.explain import views_of
 from elman.records.tagged import Sentence
-from elman.tasks import evaluate
-from elman.tasks.classify import TextClassifier, chances
+from elman.tasks import TASKS, evaluate
+from elman.tasks.classify import ClassifyRecipe, TextClassifier, chances
 from elman.tasks.run import clear_run, is_run
 from elman.tasks.tag import TagModel
+from elman.tasks.task import Source
+from elman.tasks.training import begin
 from elman.text.encoder import words
 from elman.train.loop import Trainer
 from tests.cli.invoke import invoke
@@ -258,7 +260,8 @@ def test_a_member_that_is_lost_is_trained_again_and_one_that_does_not_fit_is_nam
             elman.load(out)
     (out / "config.json").write_text(json.dumps(config))
     shutil.rmtree(out / "members/2")
-    tag_runs.run(train, out / "members/2", "train.epochs=1", f"model.crf={str(not config['model']['crf']).lower()}")
+    other = f"model.crf={str(not config['model']['crf']).lower()}"
+    tag_runs.run(train, tmp_path / "other", "train.epochs=1", other).save(out / "members/2")
     with pytest.raises(UserError, match=r"members/2: models of an ensemble have all a CRF"):
         elman.load(out)
 
@@ -295,6 +298,17 @@ def test_what_a_kill_leaves_in_a_members_folder_is_in_nobodys_way(tmp_path: Path
         with pytest.raises(UserError, match="move it away"):
             tag_runs.run(train, out, *settings, force=True)
         assert (out / "model.safetensors").read_bytes() == there
+    shutil.rmtree(out)
+    tag_runs.run(train, out, *settings)
+    recipe = (out / "members/2/recipe.toml").read_text()
+    (out / "members/2/recipe.toml").write_text(recipe.replace("member = 2", "member = 3"))
+    before = (out / "metrics.json").read_bytes()
+    with pytest.raises(UserError, match=r"members/2 was begun with another recipe \(train\.member"):
+        tag_runs.run(train, out, "train.epochs=2", "train.members=2", resume=True)
+    assert (out / "metrics.json").read_bytes() == before and len(elman.load(out).members) == 2
+    (out / "members/2/recipe.toml").write_text(recipe)
+    (out / "members/2/config.json").unlink()
+    assert len(tag_runs.run(train, out, *settings, resume=True).members) == 2
 
 
 def test_starting_over_touches_no_run_behind_a_link_and_can_be_repeated(tmp_path: Path) -> None:
@@ -362,8 +376,11 @@ def test_what_cannot_be_averaged(classifiers: Path, taggers: Path, tmp_path: Pat
     words = tag_runs.run(tag_runs.write(tmp_path / "plain.conll", plain), tmp_path / "plain", "train.epochs=1")
     with pytest.raises(UserError, match="one scheme: these learned from files in BIO and no scheme"):
         tagger.ensemble_with(words)
-    with pytest.raises(UserError, match="of 2 models cannot be started from"):
-        elman.fit("tag", train=str(train), start=tagger.ensemble_with(tagger))  # type: ignore[arg-type]
+    tagger.ensemble_with(tagger).save(tmp_path / "both")
+    for more in ({}, {"out": tmp_path / "chain", "force": True, "settings": {"train.epochs": 1}}):
+        with pytest.raises(UserError, match=r"train\.start: an ensemble of 2 models cannot be started from"):
+            elman.fit("tag", train=str(train), start=tmp_path / "both", **more)  # type: ignore[arg-type]
+    assert (tmp_path / "chain" / "model.safetensors").exists()
     with pytest.raises(UserError, match="a TagModel cannot be averaged with a TextClassifier"):
         one.ensemble_with(tagger)  # type: ignore[arg-type]
     both = one.ensemble_with(one)
@@ -406,15 +423,24 @@ def test_ensembles_of_ensembles_have_all_their_members(classifiers: Path, tmp_pa
         elman.load(tmp_path / "three")
 
 
-def test_members_learn_from_one_split_and_are_runs_of_their_own(tmp_path: Path) -> None:
+def test_members_learn_from_one_split_and_begin_with_other_networks(tmp_path: Path) -> None:
     table, out = str(classify_runs.write_table(tmp_path / "names.csv")), tmp_path / "run"
     settings = {"train.members": 2, "train.steps": 2, "train.threads": 1, "data.test_fraction": 0.2}
-    elman.fit("classify", train=table, settings=settings, out=out)
-    again = {**settings, "train.members": 1, "train.member": 2}
-    elman.fit("classify", train=table, settings=again, out=out / "members" / "2", resume=True)  # nothing has changed
-    both = [json.loads((place / "metrics.json").read_text())["test"] for place in (out, out / "members" / "2")]
-    told = [(one["texts"], [one["classes"][name]["support"] for name in one["classes"]]) for one in both]
-    assert told[0] == told[1] and both[0]["loss"] != both[1]["loss"]
+    both = elman.fit("classify", train=table, settings=settings, out=out)
+    told = [json.loads((place / "metrics.json").read_text())["test"] for place in (out, out / "members" / "2")]
+    counts = [(one["texts"], [of["support"] for of in one["classes"].values()]) for one in told]
+    assert counts[0] == counts[1] and told[0]["loss"] != told[1]["loss"]
+    with pytest.raises(UserError, match=r"members/2 is a member of the run in .*run: go on with that one"):
+        again = {**settings, "train.members": 1, "train.member": 2}
+        elman.fit("classify", train=table, settings=again, out=out / "members" / "2", resume=True)
+    recipe = ClassifyRecipe.model_validate(both.recipe)
+    networks = []
+    for number in (1, 2):
+        train = recipe.train.model_copy(update={"members": 1, "member": number})
+        source = {"train": Source([Path(table)])}
+        data = TASKS["classify"].open(recipe, source, None, lambda line: None)
+        networks.append(begin(TASKS["classify"], recipe.model_copy(update={"train": train}), data).model.weights())
+    assert not any(np.array_equal(weights, networks[1][name]) for name, weights in networks[0].items() if weights.any())
 
 
 def test_while_members_are_trained_the_first_one_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -441,6 +467,8 @@ def test_runs_that_are_compared_share_no_network(tmp_path: Path) -> None:
     elman.compare(recipe, vary={"train.members": [1, 2]}, seeds=2, out=tmp_path / "compared")
     saved = [path.read_bytes() for path in (tmp_path / "compared").glob("runs/members=2*/**/model.safetensors")]
     assert len(saved) == len(set(saved)) == 4
+    names = sorted(path.name for path in (tmp_path / "compared" / "runs").iterdir())
+    assert names == [f"members={count},seed={seed}" for count in (1, 2) for seed in (1, 3)]  # one split for both
 
 
 def test_a_task_without_ensembles_says_so(tmp_path: Path) -> None:

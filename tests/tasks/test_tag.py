@@ -191,4 +191,6 @@ def test_evaluate_tells_of_tags_that_training_never_saw(model: TagModel, tmp_pat
     assert "in the sentence at" in note and "new.conll:1: known are: LOC, PER" in note
     path.write_text("Ada B-PER\nwent O\nto O\nNew B-LOC\nYork I-LOC\n")  # places had one word each, but they are known
     assert "note" not in evaluate(model, [path])
+    path.write_text("Ada B-PER\nwent O\nthere B\n")
+    assert "1 tokens of new.conll have a tag that training never saw" in evaluate(model, [path])["note"]
     assert "note" not in evaluate(model, [write(tmp_path / "old.conll", sentences(10, seed=9))])
