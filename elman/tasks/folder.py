@@ -117,8 +117,9 @@ def check_weights(arrays: Arrays, expected: Shapes, folder: Path | str) -> None:
                 f"'{name}' {there} and {wanted}"
             )
     try:
+        eight = quantised(arrays)
         for name, shape in expected.items():
-            if quantised(arrays):
+            if eight:
                 check_array(arrays, name, shape, flags=arrays[name].dtype == np.bool_)
             else:
                 check_finite(arrays[name], name)
